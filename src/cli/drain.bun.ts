@@ -19,6 +19,7 @@ export async function drain({ loadShedder, http }: App, config: Config, log: Log
   loadShedder.announceShutdown();
   if (drainNoticeSeconds > 0) await Bun.sleep(drainNoticeSeconds * 1000);
   loadShedder.close();
+  http.sockets?.drain();
   const deadlineMs = performance.now() + drainSeconds * 1000;
   let isStopped = server === null;
   server?.stop().then(() => {

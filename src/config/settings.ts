@@ -102,6 +102,8 @@ export const settings = {
   callRetentionDays: setting("CALL_RETENTION_DAYS", "90", integer(1, 36_500)),
   /** How long the responses of POST /responses can be gone on from after their last use; 0: they are not stored. */
   responsesTtlMinutes: setting("RESPONSES_TTL_MINUTES", "60", integer(0, 43_200, " of minutes", " (not stored)")),
+  /** Whether `GET /responses` opens WebSockets; if not, clients are answered 426 and use POST. */
+  responsesWebSockets: setting("RESPONSES_WEBSOCKETS", "on", choice("on", "off")),
   /** Limit of the responses stored for one account; beyond that the oldest are deleted. */
   responsesMaxMb: setting("RESPONSES_MAX_MB", "64", integer(1, 1_000_000, " of megabytes")),
   /**

@@ -84,9 +84,12 @@ export interface Clients {
   requestIP(request: Request): { address: string } | null;
 }
 
-/** The part of Bun's server used here: how long the socket of a request may be idle, in seconds; 0 means for ever. */
+/** The part of Bun's server used here. */
 export interface Sockets extends Clients {
+  /** Sets how long the socket of a request may be idle, in seconds; 0 means for ever. */
   timeout(request: Request, seconds: number): void;
+  /** Makes a WebSocket of a request; false when it is no complete handshake. `data` has its events. */
+  upgrade(request: Request, options: { data: object }): boolean;
 }
 
 /** The dashboard as files, by path; `/index.html` is the page. */

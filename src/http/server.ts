@@ -35,13 +35,14 @@ import { methodsOf, mount } from "./lifecycle/mount.ts";
 import { toApiPath } from "./lifecycle/origin.ts";
 import { below, type Route } from "./lifecycle/route.ts";
 import { pagesFirst, staticRoutes } from "./lifecycle/static-assets.ts";
+import { ResponsesSockets, webSocketSettings } from "./responses-socket/index.ts";
 
 /** The HTTP server: the API below the base path and `/v1`, the dashboard and its API, health, metrics and the API's documentation. */
 export function createHttp(parts: Omit<HttpDeps, "server">) {
   const deps: HttpDeps = { ...parts, server: (): Sockets | null => app.server };
   const { basePath, corsOrigins = [] } = deps.config;
   const ofClient = (request: Request) => inboundOf(request, basePath);
-  const app = new Elysia({ serve: fallbackErrorHandler(deps) });
+  const app = new Elysia({ serve: fallbackErrorHandler(deps), websocket: webSocketSettings });
   app.onError(noRouteHandler(deps, { methodsOf: (path) => methodsOf(app, path), inboundOf: ofClient }));
   if (deps.site !== undefined && basePath === "") app.onRequest(pagesFirst(deps.site));
   const routes = [
@@ -52,7 +53,9 @@ export function createHttp(parts: Omit<HttpDeps, "server">) {
     ...(deps.metrics === undefined ? [] : metricsController(deps.metrics)),
     ...(deps.site === undefined ? [] : staticRoutes(deps.site)),
   ];
-  const endpoints = api(deps);
+  const store = new ResponseStore(deps);
+  const sockets = deps.config.responsesWebSockets === "on" ? new ResponsesSockets(deps, store) : undefined;
+  const endpoints = [...api(deps, store), ...(sockets === undefined ? [] : [sockets.route])];
   const preflight: Route = {
     method: "OPTIONS",
     path: "/*",
@@ -69,15 +72,14 @@ export function createHttp(parts: Omit<HttpDeps, "server">) {
   const declared = [...routes, ...ofApi];
   mount(app, deps, [...routes, ...docs(deps, declared, inbounds)], { inboundOf: ofClient });
   mount(app, deps, ofApi, { inboundOf: ofClient, corsOrigins });
-  return Object.assign(app, { declared });
+  return Object.assign(app, { declared, sockets });
 }
 
 /** The endpoints of the API with their state, built once, however many paths lead to them. */
-function api(deps: HttpDeps): Route[] {
+function api(deps: HttpDeps, store: ResponseStore): Route[] {
   // Another process may have been told to end a call that runs here.
   deps.store.onEndCall?.((id) => endRunning(deps.loadShedder, id));
   const counts = new CountLimiter(deps.now);
-  const store = new ResponseStore(deps);
   return [
     ...exchangeControllers(deps, inbounds),
     ...completionsController(deps),

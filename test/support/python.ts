@@ -21,7 +21,12 @@ const pipInstall = [
 ];
 
 /** Clients of several test files, which share one environment; agents and wrappers of the former in the long form alone. */
-const clients = ["openai==3.52.0", "anthropic==2.12.0", ...(isLong ? ["openai-agents==0.24.0", "llm==0.36"] : [])];
+const clients = [
+  "openai==3.52.0",
+  "websockets==15.0.1",
+  "anthropic==2.12.0",
+  ...(isLong ? ["openai-agents==0.24.0", "llm==0.36"] : []),
+];
 
 /** How long that may take: another file's turn, and two steps of one's own. */
 export const pythonClientsMsMax = 5 * prepareMsMax;

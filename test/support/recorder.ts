@@ -40,7 +40,8 @@ export function startRecorder(target: string): Recorder {
       };
       calls.push(call);
       recorder.onCall?.(calls.filter(({ method }) => method === "POST").length);
-      const { host: _, connection: __, "content-length": ___, ...kept } = headers;
+      // Also what a proxy keeps to itself that knows no WebSockets.
+      const { host: _, connection: __, "content-length": ___, upgrade: ____, ...kept } = headers;
       const { method } = request;
       const padded = method === "POST" ? call.text + " ".repeat(recorder.padding) : null;
       // Its bytes are passed on as they are, with the header that says how they are compressed.

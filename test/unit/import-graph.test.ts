@@ -127,6 +127,7 @@ const inner: Readonly<Record<string, readonly string[]>> = {
     "forms",
     "resources",
     "api",
+    "responses-socket",
     "dashboard-api",
     "admin-api",
     "server.ts",

@@ -36,6 +36,7 @@ const exceptions: Readonly<Record<string, readonly [places: number, reason: stri
   "src/db/nodes.ts": [1, own],
   "src/http/admin-api/usage.ts": [1, own],
   "src/http/lifecycle/idempotency.ts": [1, own],
+  "src/http/responses-socket/connection.ts": [1, own],
   "src/ledger/spool.ts": [1, own],
   "src/providers/actions.ts": [1, own],
   "src/providers/health.ts": [1, own],

@@ -18,7 +18,7 @@ import { type CountLimiter, countExchange, findPassthrough, serveExchange } from
 const countedCharactersMax = 50_000;
 
 /** POST /responses, whole or as server-sent events: natively where the provider speaks the protocol, else through chat. */
-export function responsesController(deps: HttpDeps, { store, counts }: { store: ResponseStore; counts: CountLimiter }) {
+export function responsesController(deps: HttpDeps, { store, counts }: { store: Responses; counts: CountLimiter }) {
   const body = jsonBody(deps, ResponsesRequest, { capability: "chat", inbound: responsesInbound });
   return [
     callRoute(
@@ -30,12 +30,12 @@ export function responsesController(deps: HttpDeps, { store, counts }: { store: 
           summary: "Chat by OpenAI's Responses protocol",
           description:
             "For Codex, the AI SDK and the Agents SDK. Responses are stored for a while, unless `store` is false, for " +
-            "`previous_response_id` and `item_reference`.",
+            "`previous_response_id` and `item_reference`. `GET` of this path opens a WebSocket for many of them.",
           tags: ["Calls"],
           responses: responsesOfResponses({ "application/json": ResponseObject, "text/event-stream": EventBody }),
         },
       },
-      async ({ call, body }) => serveExchange(deps, call, await open(deps, call, body, store)),
+      async ({ call, body }) => serveExchange(deps, call, await openResponses(deps, call, body, store)),
     ),
     callRoute(
       deps,
@@ -80,7 +80,7 @@ export function responsesController(deps: HttpDeps, { store, counts }: { store: 
       },
       async ({ call, body }) => {
         counts.take(call);
-        const { passthrough, request, untranslatable } = await open(deps, call, body, store);
+        const { passthrough, request, untranslatable } = await openResponses(deps, call, body, store);
         const counted = await countExchange(deps, call, passthrough);
         if (request === undefined && call.passthrough === undefined) throw untranslatable;
         const text =
@@ -98,7 +98,11 @@ function cannotCompact({ modelEntry: { model } }: HttpCall): GatewayError {
   return new GatewayError("invalid_request", message, { param: "model", publicCode: "unsupported_model" });
 }
 
-async function open(deps: HttpDeps, call: HttpCall, body: ResponsesRequest, store: ResponseStore) {
+/** Earlier responses as they are read, and where an answer is kept. */
+export type Responses = Pick<ResponseStore, "read" | "put">;
+
+/** A request to make a response, with what it refers to. @throws {GatewayError} `invalid_request` */
+export async function openResponses(deps: HttpDeps, call: HttpCall, body: ResponsesRequest, store: Responses) {
   const context = await store.read(call, body);
   const model = call.publicModel ?? call.modelEntry.model.id;
   return responsesInbound.open(body, {

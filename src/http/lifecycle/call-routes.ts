@@ -86,6 +86,8 @@ interface JsonEndpoint extends Endpoint {
   check?(body: unknown, call: HttpCall): unknown;
   /** The member of a union that a body was meant to be, whose error is the one to tell. */
   choose?(body: unknown): TSchema;
+  /** Reads the body; absent: it is the request's. */
+  readonly readBody?: typeof readJsonBody;
 }
 
 /** A JSON body of this schema. */
@@ -94,7 +96,7 @@ export function jsonBody<Schema extends TSchema>(
   schema: Schema,
   endpoint: JsonEndpoint,
 ): CallBody<Static<Schema>> {
-  const { inbound, capability } = endpoint;
+  const { inbound, capability, readBody = readJsonBody } = endpoint;
   const read = async (context: RequestContext): Promise<Static<Schema>> => {
     const call = await openCall(deps, context, endpoint);
     declaredBytes(context.request, jsonBytesMax);
@@ -103,7 +105,7 @@ export function jsonBody<Schema extends TSchema>(
       deps.loadShedder.checkSlot(call.slot);
       deps.ledger.checkRequests(call.caller);
     };
-    const body = await readJsonBody(context.request, { reservation: call.memory.request, beforeParsing });
+    const body = await readBody(context.request, { reservation: call.memory.request, beforeParsing });
     takeModels(body, call);
     call.requestedModel = (body as { model?: unknown } | null)?.model;
     call.forbidsStoring = (body as { store?: unknown } | null)?.store === false;

@@ -11,7 +11,7 @@ import type { HttpDeps } from "../deps.ts";
 import { recordRefusal } from "./execute.ts";
 import { dataHeaders, exposeResponse, type ResponseHeaders } from "./headers.ts";
 import { type ClientFormat, type HttpCall, readClientRequestId } from "./http-call.ts";
-import { invalidHost } from "./origin.ts";
+import { invalidHost, parseUrl } from "./origin.ts";
 import { limitHeaders, toGatewayError, toHeaderText } from "./respond.ts";
 import { notFoundPage } from "./static-assets.ts";
 
@@ -174,10 +174,7 @@ async function noEndpoint(
   }
   // The other endpoints of the format accept GET, so only the WebSocket endpoint can get here.
   if (inbound?.triesWebSocket === true && isWebSocketHandshake(request)) {
-    const message = `WebSockets are not served here; send POST ${pathname} with stream: true for server-sent events`;
-    // The connection is closed, because a client that has begun a handshake does not use it for another request.
-    const headers = { upgrade: "websocket", connection: "close" };
-    return errorResponse(deps, new GatewayError("upgrade_required", message), { request, headers, inbound });
+    return refuseWebSocket(deps, request, { reason: "WebSockets are not served here", inbound });
   }
   const message = `${pathname} takes ${methods.join(", ")}, not ${request.method}`;
   const headers = { allow: methods.join(", ") };
@@ -185,10 +182,25 @@ async function noEndpoint(
 }
 
 /**
+ * The refusal of a handshake that lets Codex go on with server-sent events at once. After other statuses it tries seven times, or
+ * ends.
+ */
+export function refuseWebSocket(
+  deps: HttpDeps,
+  request: Request,
+  { reason, call, inbound }: { reason: string } & Pick<FailedRequest, "call" | "inbound">,
+): Promise<Response> {
+  const message = `${reason}; send POST ${parseUrl(request).pathname} with stream: true for server-sent events`;
+  // The connection is closed, because a client that has begun a handshake does not use it for another request.
+  const headers = { upgrade: "websocket", connection: "close" };
+  return errorResponse(deps, new GatewayError("upgrade_required", message), { request, call, headers, inbound });
+}
+
+/**
  * Whether a request begins a WebSocket. A proxy that does not hand on an upgrade removes `Upgrade` and `Connection`, but not the
  * key of the handshake.
  */
-function isWebSocketHandshake({ method, headers }: Request): boolean {
+export function isWebSocketHandshake({ method, headers }: Request): boolean {
   if (method !== "GET") return false;
   const protocols = headers.get("upgrade")?.toLowerCase().split(",") ?? [];
   return headers.has("sec-websocket-key") || protocols.some((protocol) => protocol.trim() === "websocket");

@@ -24,17 +24,8 @@ export function mount(
   { inboundOf, corsOrigins = [] }: Server,
 ): void {
   const serve = async (route: Route, context: RequestContext): Promise<Response> => {
-    const { request } = context;
-    let response: Response;
-    try {
-      response = await route.answer(context);
-      context.call?.end();
-    } catch (error) {
-      context.call?.end();
-      const { capability, inbound = inboundOf(request) } = route;
-      response = await errorResponse(deps, error, { request, call: context.call, inbound, capability });
-    }
-    return corsOrigins.length === 0 ? response : exposeResponse(corsOrigins, response, request);
+    const response = await answerRoute(deps, route, context, inboundOf);
+    return corsOrigins.length === 0 ? response : exposeResponse(corsOrigins, response, context.request);
   };
   for (const route of routes) {
     // Elysia reads the source of a handler to find out what it needs: a request that has no parameters costs none.
@@ -47,6 +38,25 @@ export function mount(
 }
 
 const noParams: RequestContext["params"] = {};
+
+/** The response of a route, also to a request that fails. */
+export async function answerRoute(
+  deps: HttpDeps,
+  route: Route,
+  context: RequestContext,
+  inboundOf: Server["inboundOf"] = () => undefined,
+): Promise<Response> {
+  try {
+    const response = await route.answer(context);
+    context.call?.end();
+    return response;
+  } catch (error) {
+    const { request, call } = context;
+    call?.end();
+    const { capability, inbound = inboundOf(request) } = route;
+    return await errorResponse(deps, error, { request, call, inbound, capability });
+  }
+}
 
 /** The methods of a path, without OPTIONS; empty when there is no such endpoint. A path that is written out is not one with a place for an id. */
 export function methodsOf({ router }: Elysia, path: string): string[] {

@@ -103,6 +103,16 @@ export async function readJsonBody(
   const bytes = await readBytes(request, jsonBytesMax, reservation);
   const text = bytes.length > largeBytesMin ? await runInOwnTurn(decodeJson, bytes) : decodeJson(bytes);
   beforeParsing?.();
+  return await readJsonText(text, reservation);
+}
+
+/**
+ * Reads a text that is in memory as JSON.
+ *
+ * @param reservation Has the text already, if that is long enough to be counted.
+ * @throws {GatewayError} As {@link readJsonBody}.
+ */
+export async function readJsonText(text: string, reservation?: MemoryReservation): Promise<unknown> {
   if (text === "") throw new GatewayError("invalid_request", "The body is empty, but a JSON object was expected");
   const isLarge = text.length > largeBytesMin;
   const checked = isLarge ? await runInOwnTurn(checkBody, text) : checkBody(text);

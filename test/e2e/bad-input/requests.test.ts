@@ -107,10 +107,10 @@ describe("a wrong request", () => {
     await expectError(await fetch(`${shared.gateway.origin}/nowhere`), { status: 404 });
   });
 
-  test("a WebSocket on /responses is refused with the protocol that is missing, and its connection is closed", async () => {
-    const { origin } = shared.gateway;
+  test("a WebSocket behind a proxy that hands on no upgrade is refused with what is missing, and its connection is closed", async () => {
+    const { origin, key: apiKey } = shared.gateway;
     for (const path of ["/v1/responses", "/api/v1/responses"]) {
-      const lines = ["Host: gate", "Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13"];
+      const lines = ["Host: gate", `Authorization: Bearer ${apiKey}`, "Sec-WebSocket-Version: 13"];
       const key = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==";
       const text = await answersTo(origin, [`GET ${path} HTTP/1.1`, ...lines, key, "", ""].join("\r\n"));
       const [head = "", body = ""] = text.split("\r\n\r\n");

@@ -37,6 +37,10 @@ describe("the official openai client for Python", () => {
     expect(found.chat).toContain("Ada");
   });
 
+  finds("makes turns over one WebSocket, each of which continues the one before", () => {
+    expect(found.turns).toEqual([found.chat, expect.any(String), expect.any(String)]);
+  });
+
   finds("calls a tool and takes its result", () => {
     expect(found.tool).toEqual(["add_numbers", ["a", "b"]]);
     expect(found.after_tool).toContain("twelve");

@@ -56,6 +56,20 @@ found["models"] = len([entry.id for entry in client.models.list()])
 found["model"] = client.models.retrieve("famA/oss-20b").id
 
 
+texts, previous = [], None
+with client.responses.connect() as connection:
+    for words in ("Say hello to Ada", "Once more", "And again"):
+        connection.response.create(model=model, store=False, input=words, previous_response_id=previous)
+        for event in connection:
+            if event.type == "error":
+                raise SystemExit(event.to_json())
+            if event.type == "response.completed":
+                break
+        texts.append(event.response.output_text)
+        previous = event.response.id
+found["turns"] = texts
+
+
 def failure(ask):
     try:
         ask()

@@ -30,6 +30,7 @@ describe("readConfig", () => {
       sqliteSynchronous: "full",
       callRetentionDays: 90,
       responsesTtlMinutes: 60,
+      responsesWebSockets: "on",
       responsesMaxMb: 64,
       filesMaxMb: 1024,
       contentLog: "off",

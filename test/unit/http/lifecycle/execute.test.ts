@@ -14,7 +14,11 @@ import { goodKey, helloPlugin, httpOf } from "../support.ts";
 /** A request over a server that remembers how long sockets may be idle. */
 function contextOf(request = new Request("http://gateway.example/")) {
   const idleSeconds: number[] = [];
-  const server = { requestIP: () => null, timeout: (_: Request, seconds: number) => void idleSeconds.push(seconds) };
+  const server = {
+    requestIP: () => null,
+    timeout: (_: Request, seconds: number) => void idleSeconds.push(seconds),
+    upgrade: () => false,
+  };
   const call = new HttpCall(newCall().request, request, {
     memory: new CallMemory(new MemoryAccountant(2 ** 28), "acct"),
     slot: new LoadShedder().takeSlot("acct"),

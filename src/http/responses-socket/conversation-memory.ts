@@ -1,0 +1,68 @@
+import type { ResponseItem } from "../../protocols/responses/schema.ts";
+import type { MemoryReservation } from "../memory/call-memory.ts";
+
+/** Most bytes that all conversations of a connection have together. */
+const bytesMax = 8 * 1024 * 1024;
+/** Most conversations of a connection. */
+const conversationsMax = 32;
+
+/** A conversation up to a response. */
+interface Conversation {
+  /** The items of all its turns, with the response's output at the end. */
+  readonly items: readonly ResponseItem[];
+  /** Their size as JSON, or more than that. */
+  readonly bytes: number;
+}
+
+/**
+ * The last response of each lane of a connection, with all items before it, so that the next turn can continue it also where
+ * nothing is stored (`store: false`). The conversations that were used least recently are forgotten first.
+ */
+export class ConversationMemory {
+  readonly #reservation: MemoryReservation;
+  /** The key is the lane; the least recently used is first. */
+  readonly #byLane = new Map<string | undefined, Conversation & { id: string }>();
+  #bytes = 0;
+
+  /** @param reservation Counts the conversations; it is released with the connection. */
+  constructor(reservation: MemoryReservation) {
+    this.#reservation = reservation;
+  }
+
+  /** The conversation up to a response of any lane; absent: it is not remembered. */
+  find(responseId: string | null | undefined): Conversation | undefined {
+    for (const conversation of this.#byLane.values()) if (conversation.id === responseId) return conversation;
+    return undefined;
+  }
+
+  /** Remembers the last response of a lane in place of the one before. One that is too large, or has no room, is not. */
+  keep(lane: string | undefined, id: string, { items, bytes }: Conversation): void {
+    this.#forget(lane);
+    if (bytes > bytesMax) return;
+    for (const oldest of this.#byLane.keys()) {
+      if (this.#bytes + bytes <= bytesMax && this.#byLane.size < conversationsMax) break;
+      this.#forget(oldest);
+    }
+    try {
+      this.#reservation.grow(bytes);
+    } catch {
+      // The account has its share of the memory. The client sends the whole conversation once.
+      return;
+    }
+    this.#byLane.set(lane, { id, items, bytes });
+    this.#bytes += bytes;
+  }
+
+  release(): void {
+    this.#byLane.clear();
+    this.#reservation.release();
+  }
+
+  #forget(lane: string | undefined): void {
+    const conversation = this.#byLane.get(lane);
+    if (conversation === undefined) return;
+    this.#byLane.delete(lane);
+    this.#bytes -= conversation.bytes;
+    this.#reservation.shrink(conversation.bytes);
+  }
+}
