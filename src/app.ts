@@ -16,6 +16,7 @@ import { createStoredResponses, embeddedNodeId, type NodeReport, type Store } fr
 import type { StaticAssets } from "./http/deps.ts";
 import { MemoryAccountant } from "./http/memory/call-memory.ts";
 import { createHttp } from "./http/server.ts";
+import { EndedBranches } from "./http/sessions/ended-branches.ts";
 import { SseHeartbeat } from "./http/sse/sse-stream.bun.ts";
 import {
   createSignIn,
@@ -186,6 +187,8 @@ export async function createApp(options: AppOptions): Promise<App> {
   const bounds = { maxConcurrentCalls: config.maxConcurrentCalls, lagMsMax: config.overloadLagMs };
   const loadShedder = new LoadShedder(bounds, monotonicNow, (event, fields) => log.warn(event, fields));
   const memory = openMemory(options, loadShedder);
+  const endedBranches = new EndedBranches({ store, loadShedder, now });
+  await endedBranches.load();
   const http = createHttp({
     ...(await openSignIn(options, now)),
     ...openPayments(options, await loadStripe(config), now),
@@ -205,6 +208,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     snapshot: () => providers.snapshot,
     catalogue: new OperatorCatalogueEditor(providers.manager, getCatalogueFolder(config), () => providers.reload()),
     remoteCalls: store.shared ? remoteCalls(store) : undefined,
+    endedBranches,
     loadShedder,
     memory,
     heartbeat: new SseHeartbeat(options.sseHeartbeatMs ?? config.sseHeartbeatSeconds * 1000),
@@ -236,7 +240,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     options.onPluginsChanged?.(snapshot);
   });
   options.onPluginsChanged?.(providers.snapshot);
-  const stopMaintenance = startMaintenance(options, { accounts, ledger, refusals, rollup });
+  const stopMaintenance = startMaintenance(options, { accounts, ledger, refusals, rollup, endedBranches });
   const stopAlerts = openAlerts({
     ...options,
     secrets: providers.settings.box,
@@ -460,9 +464,9 @@ function describeNoModel({ isConfigured, states, plugins, warnings }: PluginSnap
  */
 function startMaintenance(
   { store, log, config, now = Date.now }: AppOptions,
-  parts: Pick<App, "accounts" | "ledger"> & { refusals: RefusalLog; rollup: UsageRollup },
+  parts: Pick<App, "accounts" | "ledger"> & { refusals: RefusalLog; rollup: UsageRollup; endedBranches: EndedBranches },
 ): () => void {
-  const { accounts, ledger, refusals, rollup } = parts;
+  const { accounts, ledger, refusals, rollup, endedBranches } = parts;
   const every = (ms: number, work: () => unknown) => {
     let hasFailed = false;
     return setInterval(async () => {
@@ -482,6 +486,7 @@ function startMaintenance(
       accounts.sync();
       return ledger.sync();
     }),
+    every(syncMs, () => endedBranches.load()),
     every(saveLastUsedMs, () => accounts.saveLastUsed()),
     every(pruneMs, () => store.blobs.prune(Date.now())),
     every(pruneMs, () => store.idempotencyKeys.prune(now())),

@@ -148,6 +148,9 @@ export interface AdmissionRequest {
   /** The client's names of the requests' kind, and of the person that they are made for, at most 128 characters each. Budgets count by them. */
   tag?: string | undefined;
   endUser?: string | undefined;
+  /** The agent of its session and the one that started it, at most 64 characters each. */
+  agent?: string | undefined;
+  parentAgent?: string | undefined;
   /** When the call came, milliseconds since 1970. */
   openedAt: number;
 }

@@ -16,6 +16,7 @@ export const errorTable = {
   budget_exceeded: { status: 403, type: "insufficient_quota" },
   model_not_allowed: { status: 403, type: "permission_error" },
   forbidden: { status: 403, type: "permission_error" },
+  session_ended: { status: 403, type: "permission_error" },
   not_found: { status: 404, type: "invalid_request_error" },
   method_not_allowed: { status: 405, type: "invalid_request_error" },
   request_timeout: { status: 408, type: "invalid_request_error" },

@@ -70,6 +70,14 @@ export function formatMs(ms: number | null): string {
   return ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(ms < 10_000 ? 2 : 1)} s`;
 }
 
+/** A length of time, such as `4.2 s`, `12 min 5 s` or `3 h 20 min`. */
+export function formatSeconds(seconds: number): string {
+  if (seconds < 60) return `${seconds.toFixed(seconds < 10 ? 1 : 0)} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes} min ${Math.floor(seconds % 60)} s`;
+  return `${formatCount(Math.floor(minutes / 60))} h ${minutes % 60} min`;
+}
+
 /** Formats a change in percent, such as `+12 %`; undefined if the earlier value is zero and the new one is not. */
 export function formatChange(now: number, before: number): string | undefined {
   if (before === 0) return now === 0 ? "±0 %" : undefined;

@@ -64,7 +64,9 @@ type AdmittedFields =
   | "priceVersion"
   | "session"
   | "tag"
-  | "endUser";
+  | "endUser"
+  | "agent"
+  | "parentAgent";
 
 /** A call that runs, with its hold: the row of an open call. */
 export interface OpenCall extends HoldAmounts, Readonly<Pick<AdmissionRequest, AdmittedFields>> {

@@ -67,6 +67,8 @@ export interface Database {
   blobs: { id: string; media_type: string; bytes: Uint8Array; expires_at: number };
   stored_responses: StoredResponsesTable;
   idempotency_keys: IdempotencyKeysTable;
+  /** Branches of sessions whose calls are refused until then; `agent` is empty for all of a session. */
+  ended_branches: { account_id: string; session: string; agent: string; ended_at: number; refused_until: number };
   /** Values that the gateway generates once, such as the secret that signs image URLs. */
   settings: { name: string; value: string };
   providers: ProvidersTable;
@@ -284,6 +286,10 @@ interface OpenCallsTable {
   tag: string | null;
   /** For whom the client made it, by its own word or by its token; null: it named nobody. */
   end_user: string | null;
+  /** The agent of its session that made it, by the client's own word; null: the session itself. */
+  agent: string | null;
+  /** The agent that started that one; null: the session itself. */
+  parent_agent: string | null;
   /** The process that runs the call; null in the embedded store. */
   node_id: string | null;
 }

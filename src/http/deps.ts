@@ -10,6 +10,7 @@ import type { createCheckout, Payments } from "../payments/index.ts";
 import type { OperatorCatalogueEditor, PluginSnapshot, Providers, SecretBox } from "../providers/index.ts";
 import type { RefusalLog, UsageRollup } from "../reports/index.ts";
 import type { MemoryAccountant } from "./memory/call-memory.ts";
+import type { EndedBranches } from "./sessions/ended-branches.ts";
 import type { SseHeartbeat } from "./sse/sse-stream.bun.ts";
 
 /** The modules that the HTTP side uses; `app.ts` wires them. */
@@ -45,6 +46,8 @@ export interface HttpDeps {
   readonly catalogue: Pick<OperatorCatalogueEditor, "layers" | "read" | "check" | "reload">;
   /** Reads the running calls of other processes; absent when there is only this one. */
   readonly remoteCalls?: ReturnType<typeof remoteCalls> | undefined;
+  /** Refuses calls of branches of sessions that were ended. */
+  readonly endedBranches: Pick<EndedBranches, "expectOpen" | "load">;
   /** Sheds load. */
   readonly loadShedder: LoadShedder;
   /** Bounds what is in memory on behalf of callers. */

@@ -95,7 +95,7 @@ function toAdmission<C extends Capability>(
   { first, amount, least }: HoldPlan,
 ): AdmissionRequest {
   const { model, compiledPrice } = run.modelEntry;
-  const { caller, capability, session, tag, endUser, openedAt } = run.call.request;
+  const { caller, capability, session, tag, endUser, agent, parentAgent, openedAt } = run.call.request;
   return {
     callId: run.ledgerId,
     caller,
@@ -112,6 +112,8 @@ function toAdmission<C extends Capability>(
     session,
     tag,
     endUser,
+    agent,
+    parentAgent,
     openedAt,
   };
 }

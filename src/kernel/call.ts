@@ -117,6 +117,9 @@ export interface ClientRequest<C extends Capability = Capability> {
   readonly tag?: string | undefined;
   /** For whom the client makes it, as it says, or as its token does. Budgets count by it, and by tag and session. */
   readonly endUser?: string | undefined;
+  /** The agent of its session that makes it, and the one that started that agent, by the client's word. Nothing is paid by them. */
+  readonly agent?: string | undefined;
+  readonly parentAgent?: string | undefined;
   /** Aborted when the client disconnects, which cancels a stream; absent for a request without a client. */
   readonly signal?: AbortSignal | undefined;
   /** A stream goes on when its client leaves, because the answer is stored. */

@@ -82,7 +82,20 @@ export function validateAdmission(admission: AdmissionRequest): void {
 
 /** Creates the record of an admitted call, or with `guard` of one that the store decides about. */
 export function toOpenCall(admission: AdmissionRequest, amounts: HoldAmounts, guard?: OpenCall["guard"]): OpenCall {
-  const { callId, caller, model, capability, premium, openedAt, priceVersion, session, tag, endUser } = admission;
+  const {
+    callId,
+    caller,
+    model,
+    capability,
+    premium,
+    openedAt,
+    priceVersion,
+    session,
+    tag,
+    endUser,
+    agent,
+    parentAgent,
+  } = admission;
   const { accountId, keyId } = caller;
   const { quotaDay, holdNanodollars, holdTokens } = amounts;
   const fields = {
@@ -97,6 +110,8 @@ export function toOpenCall(admission: AdmissionRequest, amounts: HoldAmounts, gu
     session,
     tag,
     endUser,
+    agent,
+    parentAgent,
   };
   return { kind: "open", ...fields, quotaDay, holdNanodollars, holdTokens, guard };
 }

@@ -16,6 +16,8 @@ export function describeRequest(request: LoggedRequest) {
     session: request.session,
     tag: request.tag,
     end_user: request.end_user,
+    agent: request.agent,
+    parent_agent: request.parent_agent,
     client_request_id: request.client_request_id,
     duration_ms: request.duration_ms,
     first_byte_ms: request.first_byte_ms,

@@ -1,4 +1,5 @@
 export { describeMiss, describeRequest, describeRequestDetail, readDetail } from "./describe-request.ts";
+export { describeSession } from "./describe-session.ts";
 export { type CallsWanted, exportCalls, exportEnds, type WrittenCall } from "./export-calls.ts";
 export { type MeasureQuery, type Measures, measureCalls, readUsedModels } from "./measure.ts";
 export { RefusalLog, refusalsOfAccountMax } from "./refusal-log.ts";
@@ -20,6 +21,18 @@ export {
   statusForms,
 } from "./requests.ts";
 export { UsageRollup } from "./rollup.ts";
+export {
+  type AgentBill,
+  agentsMax,
+  type RunningAgent,
+  readAgentUsage,
+  readBranch,
+  readSessionBill,
+  type SessionBill,
+  type SessionBranch,
+  type SessionFigures,
+} from "./session-bill.ts";
+export type { SessionQuery } from "./session-rows.ts";
 export { readMonthlyStatement, readStatement, type StatementLine } from "./statement.ts";
 export {
   type CacheLoss,
@@ -45,6 +58,7 @@ export {
   sumFigures,
 } from "./statistics.ts";
 export {
+  createBuckets,
   type DaySpan,
   periods,
   type RecordedUsage,
@@ -53,6 +67,7 @@ export {
   readUsageRows,
   recordedUsage,
   spanDaysMax,
+  sumUsage,
   type UsageBucket,
   type UsageByModel,
   type UsageFigures,

@@ -53,6 +53,8 @@ const listed = [
   "quota_tokens",
   ...cacheColumns,
   "end_user",
+  "agent",
+  "parent_agent",
   "detail",
 ] as const;
 const detailed = ["settled_at", "hold_nanodollars", "hold_tokens", "call_units", "price_version", "node_id"] as const;
@@ -83,7 +85,7 @@ const columnsOf: Readonly<Record<LogTable, ReadonlySet<string>>> = {
 };
 /** Columns that a filter reads row by row. */
 const filtered = [
-  ...["opened_at", "session", "tag", "end_user", "status", "model", "protocol", "plugin", "client_request_id"],
+  ...["opened_at", "session", "tag", "end_user", "agent", "status", "model", "protocol", "plugin", "client_request_id"],
   ...["error_code", "duration_ms", "cost_nanodollars", "detail"],
 ];
 
@@ -102,6 +104,7 @@ export interface RequestFilter {
   readonly session?: string | undefined;
   readonly tag?: string | undefined;
   readonly endUser?: string | undefined;
+  readonly agent?: string | undefined;
   readonly status?: StatusFilter | undefined;
   readonly errorCode?: string | undefined;
   /** Minimum duration, in milliseconds. */
@@ -237,7 +240,8 @@ export async function readRefusalReasons(
 
 const states = ["id", "state", "opened_at"] as const;
 const unlisted = [
-  ...(["account_id", "protocol", "session", "tag", "end_user", "client_request_id", "detail"] as const),
+  ...(["account_id", "protocol", "session", "tag", "end_user", "agent", "parent_agent"] as const),
+  ...(["client_request_id", "detail"] as const),
   ...cacheColumns,
 ] as const;
 
@@ -293,11 +297,11 @@ async function readLatest<Row extends Pick<RecentCall, (typeof states)[number]>>
 }
 
 /** Tables that may have requests that fit. */
-function toTables({ status, plugin, protocol, tag, endUser: end_user, ...filter }: RequestFilter): LogTable[] {
+function toTables({ status, plugin, protocol, tag, endUser: end_user, agent, ...filter }: RequestFilter): LogTable[] {
   const { errorCode: error_code, durationMsMin: duration_ms, costNanodollarsMin: cost_nanodollars } = filter;
   const figures = { error_code, duration_ms, cost_nanodollars };
   const isOfTable = status === "running" || status === "refused";
-  const requested = { plugin, protocol, tag, end_user, ...figures, status: isOfTable ? undefined : status };
+  const requested = { plugin, protocol, tag, end_user, agent, ...figures, status: isOfTable ? undefined : status };
   const columns = Object.entries(requested).flatMap(([column, value]) => (value === undefined ? [] : [column]));
   const tables: LogTable[] =
     status === "running" ? ["open_calls"] : status === "refused" ? ["refusals"] : ["open_calls", "calls", "refusals"];
@@ -409,6 +413,7 @@ function toConditions(
     ...equals("model", filter.model),
     ...toRequested(table, filter.requestedModel),
     ...equals("end_user", filter.endUser),
+    ...equals("agent", filter.agent),
     ...equals("protocol", filter.protocol),
     ...equals("plugin", filter.plugin),
     ...equals("error_code", filter.errorCode),

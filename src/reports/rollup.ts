@@ -16,6 +16,7 @@ import {
   type UsageSum,
   usageSums,
 } from "../db/index.ts";
+import { pause } from "./pause.ts";
 import type { RefusedRequest } from "./refusal-log.ts";
 import { findLatencyBucket } from "./statistics.ts";
 
@@ -223,11 +224,6 @@ async function* readUncounted({ db }: Store, from: number, until: number): Async
       .orderBy("seq")
       .execute();
   }
-}
-
-/** Lets calls go on. */
-function pause(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, 1));
 }
 
 const bucketHours = [1, 24] as const;

@@ -124,6 +124,7 @@ const inner: Readonly<Record<string, readonly string[]>> = {
   http: [
     "memory",
     "sse",
+    "sessions",
     "deps.ts",
     "lifecycle",
     "forms",

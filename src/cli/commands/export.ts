@@ -111,7 +111,7 @@ async function formatCalls(calls: readonly WrittenCall[], format: Format): Promi
     { name: "premium", type: "BOOLEAN" as const, data: texts.map(({ premium }) => premium) },
     ...(["plugin", "state", "usage_source"] as const).map(text),
     ...(["cost_nanodollars", "charged_nanodollars", "quota_tokens"] as const).map(whole),
-    ...(["price_version", "session", "tag", "client_request_id"] as const).map(text),
+    ...(["price_version", "session", "agent", "parent_agent", "tag", "client_request_id"] as const).map(text),
     whole("status"),
     text("error_code"),
     time("opened_at", "opened_at"),

@@ -38,6 +38,7 @@ import {
   providerTest,
 } from "./provider.ts";
 import { requestList, requestShow } from "./request.ts";
+import { sessionEnd, sessionShow } from "./session.ts";
 import { backup, config, health, serve, version } from "./system.ts";
 import { teamBudget, teamInvite, teamList, teamRemove, teamSet } from "./team.ts";
 import { walletCredit, walletDebit, walletShow } from "./wallet.ts";
@@ -95,6 +96,8 @@ export const commands: readonly Command[] = [
   importOpenRouter,
   requestList,
   requestShow,
+  sessionShow,
+  sessionEnd,
   exportCallsCommand,
   ledgerVerify,
   ledgerExport,

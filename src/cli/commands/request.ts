@@ -31,6 +31,7 @@ export const requestList = defineCommand({
     session: { value: "NAME", description: "Only requests of this session" },
     tag: { value: "NAME", description: "Only requests with this tag" },
     "end-user": { value: "NAME", description: "Only requests of this end user" },
+    agent: { value: "NAME", description: "Only requests of this agent of a session" },
     limit: { value: "N", description: "Maximum number of requests (default 20, up to 1000)" },
   },
   args: [],
@@ -52,6 +53,7 @@ export const requestList = defineCommand({
           session: flags.session,
           tag: flags.tag,
           endUser: flags["end-user"],
+          agent: flags.agent,
         };
         const { requests } = await findRequests(store, filter, { limit });
         return requests.map((request) => toJson(request, describeRequest(request), nameOfModel));

@@ -19,6 +19,8 @@ export function toFields(call: WrittenCall) {
     quota_tokens: call.quota_tokens,
     price_version: call.price_version,
     session: call.session,
+    agent: call.agent,
+    parent_agent: call.parent_agent,
     status: call.status,
     error_code: call.error_code,
     opened_at: toIsoTime(call.opened_at),

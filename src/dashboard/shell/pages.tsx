@@ -38,6 +38,11 @@ const requests = onDemand(
   { name: "Requests", icon: "list", help: "observability#request-log" },
   () => import("../features/requests/requests-page.tsx"),
 );
+const sessions = onDemand(
+  "/sessions",
+  { name: "Sessions", icon: "branch", help: "agents#sessions-and-their-agents" },
+  () => import("../features/sessions/sessions-page.tsx"),
+);
 const keys = onDemand(
   "/keys",
   { name: "API keys", icon: "key", help: "accounts#accounts-and-keys" },
@@ -78,7 +83,9 @@ export interface PageGroup {
 
 /** Where everybody begins. */
 const memberPages: readonly PageGroup[] = [
-  { pages: [{ path: "/", ...overview }, connect, keys, requests, usage, billing, models, playground, status] },
+  {
+    pages: [{ path: "/", ...overview }, connect, keys, requests, sessions, usage, billing, models, playground, status],
+  },
 ];
 
 const adminPages: readonly PageEntry[] = [
@@ -149,6 +156,7 @@ const operatorPages: readonly PageGroup[] = [
         () => import("../features/home/home-page.tsx"),
       ),
       requests,
+      sessions,
       models,
       playground,
       connect,

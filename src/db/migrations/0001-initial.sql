@@ -523,6 +523,17 @@ create table idempotency_keys (
 
 create index idempotency_keys_by_expiry on idempotency_keys (expires_at);
 
+create table ended_branches (
+  account_id text not null,
+  session text not null,
+  agent text not null,
+  ended_at bigint not null,
+  refused_until bigint not null,
+  primary key (account_id, session, agent)
+) without rowid;
+
+create index ended_branches_by_end on ended_branches (refused_until);
+
 create index idempotency_keys_by_position on idempotency_keys (account_id, position);
 
 create table contents (

@@ -27,6 +27,7 @@ import {
 } from "./providers.ts";
 import { organizationRequestsController } from "./requests.ts";
 import { declaredRoutes, type ResourceApi } from "./resource-routes.ts";
+import { projectSessionsController } from "./sessions.ts";
 import { organizationUsageController } from "./usage.ts";
 
 export { createAdminApi } from "./guard.ts";
@@ -67,6 +68,7 @@ function controllers(deps: HttpDeps, api: AdminApi) {
     ...organizationCatalogueController(deps, api),
     ...organizationAlertsController(deps, api),
     ...liveCallsController(deps, api),
+    ...projectSessionsController(deps, api),
     ...nodesController(deps, api),
     ...auditLogsController(deps, api),
     ...organizationUsageController(deps, api),

@@ -14,6 +14,7 @@ import {
 import {
   type NamedGroup,
   namedGroups,
+  readAgentUsage,
   readFigures,
   readGroups,
   readUsageRows,
@@ -41,8 +42,8 @@ const secondsMax = 8_640_000_000_000;
 
 /** Groups of usage; costs say `line_item` for the model. */
 const groups = ["project_id", "api_key_id", "model"] as const;
-const costGroups = ["project_id", "api_key_id", "line_item", ...namedGroups] as const;
-type Group = (typeof groups)[number] | NamedGroup;
+const costGroups = ["project_id", "api_key_id", "line_item", ...namedGroups, "agent"] as const;
+type Group = (typeof groups)[number] | NamedGroup | "agent";
 /** Maximum number of sessions, tags or end users that are listed by name: those with the highest cost. */
 const namesMax = 100;
 
@@ -170,6 +171,7 @@ const CostResult = Type.Object({
   session: OfName,
   tag: OfName,
   end_user: OfName,
+  agent: nullable(Type.String({ description: "If `group_by` has it; empty for the session itself" })),
   ...nameFields,
   ...money,
 });
@@ -224,7 +226,11 @@ export function organizationUsageController(deps: HttpDeps, api: AdminApi) {
       async ({ request }) => {
         const span = readSpan(parseUrl(request).searchParams, deps.now(), costGroups, costBucketsMax);
         const named = namedGroups.find((name) => span.groups.has(name));
-        const read = named === undefined ? readByModel : readByName(named, span);
+        const read = span.groups.has("agent")
+          ? readByAgent(span)
+          : named === undefined
+            ? readByModel
+            : readByName(named, span);
         return await readBuckets(deps, span, read, {
           isOf: () => true,
           toResult: (figures, names) => ({
@@ -234,6 +240,7 @@ export function organizationUsageController(deps: HttpDeps, api: AdminApi) {
             session: names.session,
             tag: names.tag,
             end_user: names.end_user,
+            agent: names.agent,
             project_id: names.project_id,
             user_id: null,
             api_key_id: names.api_key_id,
@@ -245,8 +252,11 @@ export function organizationUsageController(deps: HttpDeps, api: AdminApi) {
         detail: describeRead("Costs of all projects: amounts paid by wallets", pageOf(CostResult), {
           description:
             "Costs by `session`, `tag` or `end_user` are limited to the 100 names with the highest cost, of all projects or of one in `project_ids`. " +
-            "They can be combined only with the group `project_id`.",
-          query: spanParameters(["1d"], costGroups),
+            "They can be combined only with the group `project_id`. Costs by `agent` are of one `session` of one project.",
+          query: {
+            ...spanParameters(["1d"], costGroups),
+            session: { description: "The session whose agents `group_by` tells apart", schema: { type: "string" } },
+          },
         }),
       },
     ),
@@ -299,6 +309,7 @@ interface Span {
   readonly accountIds: readonly string[] | undefined;
   readonly keyIds: readonly string[] | undefined;
   readonly models: readonly string[] | undefined;
+  readonly session: string | undefined;
 }
 
 /** @throws {GatewayError} `invalid_request` naming the parameter. */
@@ -331,6 +342,7 @@ function readSpan(query: URLSearchParams, now: number, widths: readonly string[]
     accountIds: readList("project_ids"),
     keyIds: readList("api_key_ids"),
     models: readList("models"),
+    session: query.get("session") || undefined,
   };
 }
 
@@ -407,6 +419,40 @@ function readByName(group: NamedGroup, { groups, accountIds, keyIds, models }: S
   };
 }
 
+/** @throws {GatewayError} `invalid_request` */
+function readByAgent({ groups, accountIds = [], keyIds, models, session }: Span): ReadRows {
+  const other = [...groups].find((name) => name !== "agent" && name !== "project_id");
+  if (other !== undefined) {
+    throw invalid(
+      "group_by",
+      `Costs by agent are not kept by ${other === "model" ? "line_item" : other}; leave it out`,
+    );
+  }
+  for (const [name, values] of Object.entries({ api_key_ids: keyIds, models })) {
+    if (values !== undefined) throw invalid(name, `Costs by agent are not kept by ${name}; leave it out`);
+  }
+  const [accountId] = accountIds;
+  if (session === undefined) throw invalid("session", "session is missing: costs by agent are of one session; name it");
+  if (accountId === undefined || accountIds.length > 1) {
+    throw invalid("project_ids", "Costs by agent are of one session of one project; name that project");
+  }
+  return async ({ store }, { hours }, starts) => {
+    const buckets = new Set(starts);
+    const rows = await readAgentUsage(store, { accountId, session });
+    if (rows === undefined) throw invalid("session", "The session has too many calls to tell its agents apart");
+    return rows
+      .map(({ hour, model: name, ...row }) => ({
+        ...row,
+        hour: hour - (hour % hours),
+        name,
+        accountId,
+        keyId: "",
+        model: "",
+      }))
+      .filter(({ hour }) => buckets.has(hour));
+  };
+}
+
 /** One page of buckets, without gaps; a bucket without usage has no results. */
 async function readBuckets(deps: HttpDeps, span: Span, read: ReadRows, { isOf, toResult }: Wanted) {
   const { hours, fromHour, untilHour, limit } = span;
@@ -434,7 +480,7 @@ async function readBuckets(deps: HttpDeps, span: Span, read: ReadRows, { isOf, t
 
 /** Sums of what is not told apart: models always are in the rows. */
 function toResults(rows: readonly Row[], groups: ReadonlySet<Group>): [UsageFigures, Names][] {
-  const toName = (row: Row, group: NamedGroup) => (groups.has(group) ? (row.name ?? null) : null);
+  const toName = (row: Row, group: Group) => (groups.has(group) ? (row.name ?? null) : null);
   const toNames = (row: Row): Names => ({
     // Sums of a tag over all projects are nobody's.
     project_id: groups.has("project_id") ? row.accountId || null : null,
@@ -443,6 +489,7 @@ function toResults(rows: readonly Row[], groups: ReadonlySet<Group>): [UsageFigu
     session: toName(row, "session"),
     tag: toName(row, "tag"),
     end_user: toName(row, "end_user"),
+    agent: toName(row, "agent"),
   });
   const ofNames = Map.groupBy(rows, (row) => JSON.stringify(toNames(row)));
   return [...ofNames]

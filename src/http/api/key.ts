@@ -21,6 +21,7 @@ import { getDisplayName, getNames } from "../../provider/index.ts";
 import { readRequest } from "../../reports/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { RequestDetailObject, toRequestDetailObject } from "../forms/request-json.ts";
+import { readSessionJson, sessionFields } from "../forms/session-json.ts";
 import { keyRoute } from "../lifecycle/call-routes.ts";
 import { dataHeaders } from "../lifecycle/headers.ts";
 import { limitHeaders } from "../lifecycle/respond.ts";
@@ -122,7 +123,7 @@ const KeyObject = Type.Object({
 
 /** GET /key: the limits of the calling key, and how much of them is left. */
 export function keyController(deps: HttpDeps) {
-  return [...keyStateController(deps), ...keyRequestController(deps)];
+  return [...keyStateController(deps), ...keyRequestController(deps), ...keySessionController(deps)];
 }
 
 function keyStateController(deps: HttpDeps) {
@@ -173,6 +174,32 @@ function keyRequestController(deps: HttpDeps) {
     }),
   ];
 }
+
+const KeySession = Type.Object({ object: Type.Literal("key.session"), ...sessionFields });
+
+/** GET /key/sessions/{session}: what a session cost, as far as the calling key made its calls. */
+function keySessionController(deps: HttpDeps) {
+  return [
+    keyRoute(deps, {
+      method: "GET",
+      path: "/key/sessions/:session",
+      detail: {
+        summary: "A session of the calling key: what it cost, by agent and model",
+        description: "Calls of other keys in a session of the same name are not in it.",
+        tags: ["Account"],
+        responses: responses({ "application/json": KeySession }, [401, 404, 429, 500, 503]),
+      },
+      answer: async ({ call: { id, httpRequest, caller }, params: { session } }) => {
+        const { accountId, keyId } = caller;
+        const json = await readSessionJson(deps, { accountId, keyId, session }, toSeconds);
+        const headers = { ...dataHeaders(httpRequest), "x-request-id": id };
+        return Response.json({ object: "key.session", ...json }, { headers });
+      },
+    }),
+  ];
+}
+
+const toSeconds = (at: number) => Math.floor(at / 1000);
 
 interface KeyState {
   limits: LimitState;

@@ -30,6 +30,7 @@ const organizationExamples: Readonly<Record<string, Readonly<Record<string, unkn
   "/organization/projects/{project_id}/api_keys/{key_id}/rotate": { grace_seconds: 3600 },
   "/organization/projects/{project_id}/service_accounts": { name: "nightly job" },
   "/organization/projects/{project_id}/service_accounts/{service_account_id}/api_keys": { name: "second key" },
+  "/organization/projects/{project_id}/sessions/{session}/end": { agent: "a3f29c01d7e45b688" },
   "/organization/projects/{project_id}/users": { email: "ada@example.com", role: "member" },
   "/organization/projects/{project_id}/users/{user_id}": { role: "owner" },
   "/organization/users/{user_id}": { role: "viewer" },

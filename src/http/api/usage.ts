@@ -14,11 +14,14 @@ import {
 } from "../../contract/index.ts";
 import { getFreeQuota } from "../../keys/index.ts";
 import {
+  createBuckets,
   type DaySpan,
   periods,
+  readAgentUsage,
   readUsageBuckets,
   readUsageBy,
   spanDaysMax,
+  sumUsage,
   type UsageBucket,
   type UsageByModel,
   type UsageFigures,
@@ -51,7 +54,7 @@ const Figures = Type.Object({
   charged_usd: Type.String({ description: "What the wallet paid" }),
 });
 /** Values of `group_by`. */
-const groups = ["model", "key", "plugin", "status", "session", "tag", "end_user"] as const;
+const groups = ["model", "key", "plugin", "status", "session", "tag", "end_user", "agent"] as const;
 type Group = (typeof groups)[number];
 /** The most days of other groups than models, whose sums are not kept by month. */
 const groupedDaysMax = 366;
@@ -74,14 +77,19 @@ const UsageRecord = Type.Object({
   totals: Type.Intersect([Figures, Groups]),
   data: Type.Array(Type.Intersect([Type.Object({ start: Type.String(), end: Type.String() }), Figures, Groups])),
 });
-const parameters = ["startDate", "endDate", "period", "group_by"].map((name) => ({
+const parameters = ["startDate", "endDate", "period", "group_by", "session"].map((name) => ({
   name,
   in: "query" as const,
   required: false,
   schema: { type: "string" as const, ...(name === "group_by" && { enum: [...groups], default: "model" }) },
 }));
 
-type UsageQuery = DaySpan & { readonly period: UsageBucket; readonly group: Group };
+interface UsageQuery extends DaySpan {
+  readonly period: UsageBucket;
+  readonly group: Group;
+  /** The session whose agents are told apart; present for that group alone. */
+  readonly session: string | undefined;
+}
 
 /** GET /usage: the usage of the user's account in UTC buckets. */
 export function usageController(deps: HttpDeps): Route[] {
@@ -90,15 +98,13 @@ export function usageController(deps: HttpDeps): Route[] {
     const { accountId } = user;
     const freeTokensPerDay = getFreeQuota(user, deps.config);
     const query = readUsageQuery(parseUrl(request).searchParams, deps.now());
-    if (query.group !== "model") await deps.rollup?.freshen();
-    const [sums, grouped, quota, wallet] = await Promise.all([
-      readUsageBuckets(deps.store, accountId, query),
-      query.group === "model" ? undefined : readUsageBy(deps.store, accountId, query),
+    const [{ sums, grouped }, quota, wallet] = await Promise.all([
+      readSums(deps, accountId, query),
       deps.ledger.readQuotaState({ accountId, freeTokensPerDay }),
       deps.ledger.readWalletState(accountId),
     ]);
     const headers = { ...dataHeaders(request), "x-request-id": makeCallId(deps.now()) };
-    return jsonForPage(request, toRecord(query, { sums, grouped: grouped ?? sums }, { quota, wallet }), headers);
+    return jsonForPage(request, toRecord(query, { sums, grouped }, { quota, wallet }), headers);
   };
   return [
     {
@@ -110,7 +116,8 @@ export function usageController(deps: HttpDeps): Route[] {
         description:
           "Takes the cookie `session`, not an API key. `startDate` and `endDate` are UTC days, inclusive (default: the " +
           "last 30 days); `period` is hourly, daily (default), weekly, monthly or yearly. `group_by` is model (default), key, " +
-          "plugin, status, session, tag or end_user, and names the lists of groups: `by_model`, `by_key` and so on.",
+          "plugin, status, session, tag, end_user or agent, and names the lists of groups: `by_model`, `by_key` and so on. " +
+          "`agent` needs `session`, and all figures are then of that session; the session's own calls have an empty name.",
         tags: ["Account"],
         parameters,
         security: [{ session: [] }],
@@ -118,6 +125,32 @@ export function usageController(deps: HttpDeps): Route[] {
       },
     },
   ];
+}
+
+async function readSums(
+  deps: HttpDeps,
+  accountId: string,
+  query: UsageQuery,
+): Promise<Record<"sums" | "grouped", UsageSums>> {
+  const { store, rollup } = deps;
+  const { group, session } = query;
+  if (session !== undefined) {
+    const usage = await readAgentUsage(store, { accountId, session });
+    if (usage === undefined)
+      throw invalidParameter("session", "The session has too many calls to tell its agents apart");
+    const sums = sumUsage(createBuckets(query.period, query), usage);
+    return { sums, grouped: sums };
+  }
+  if (group === "model" || group === "agent") {
+    const sums = await readUsageBuckets(store, accountId, query);
+    return { sums, grouped: sums };
+  }
+  await rollup?.freshen();
+  const [sums, grouped] = await Promise.all([
+    readUsageBuckets(store, accountId, query),
+    readUsageBy(store, accountId, { ...query, group }),
+  ]);
+  return { sums, grouped };
 }
 
 function toRecord(
@@ -194,7 +227,19 @@ export function readUsageQuery(query: URLSearchParams, now: number): UsageQuery 
     const what = group === "model" ? `${period}; ask for fewer days or a longer period` : `${period} usage by ${group}`;
     throw invalidParameter("startDate", `The span has ${days} days, but at most ${max} are allowed for ${what}`);
   }
-  return { period, group, startDay, endDay };
+  return { period, group, startDay, endDay, session: readSession(query, group) };
+}
+
+/** @throws {GatewayError} `invalid_request` */
+function readSession(query: URLSearchParams, group: Group): string | undefined {
+  const session = query.get("session") || undefined;
+  if (group === "agent" && session === undefined) {
+    throw invalidParameter("session", "session is missing: agents are told apart within one session; name it");
+  }
+  if (group !== "agent" && session !== undefined) {
+    throw invalidParameter("session", "session is read with group_by=agent alone; leave it out");
+  }
+  return session;
 }
 
 function readOne<Value extends string>(

@@ -12,6 +12,7 @@ import { adminAccountController } from "./admin-account.ts";
 import { adminAccountsController } from "./admin-accounts.ts";
 import { alertsController } from "./alerts.ts";
 import { auditController } from "./audit.ts";
+import { callSessionsController } from "./call-sessions.ts";
 import { adminContentController, contentController } from "./content.ts";
 import { emailController } from "./email.ts";
 import { adminHealthController, attentionController, statusController } from "./health.ts";
@@ -45,6 +46,7 @@ function routesOfPages(deps: HttpDeps, inbounds: readonly ClientFormat[]) {
     ...statementController(deps),
     ...keysController(deps),
     ...requestsController(deps, inbounds),
+    ...callSessionsController(deps),
     ...contentController(deps),
     ...statisticsController(deps),
     ...sessionsController(deps),

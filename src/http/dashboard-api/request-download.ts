@@ -23,6 +23,8 @@ const columns = [
   "session",
   "tag",
   "end_user",
+  "agent",
+  "parent_agent",
   "client_request_id",
   "requests",
   ...usageColumns,

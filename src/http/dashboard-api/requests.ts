@@ -32,6 +32,7 @@ const Filter = Type.Object({
   session: text,
   tag: text,
   end_user: text,
+  agent: text,
   text,
   protocol: Type.Optional(Type.String({ minLength: 1, maxLength: 32 })),
   error: Type.Optional(Type.String({ pattern: "^[a-z_]{1,60}$", title: "an error code" })),

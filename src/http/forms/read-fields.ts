@@ -178,6 +178,7 @@ interface RequestQuery {
   readonly session?: string | undefined;
   readonly tag?: string | undefined;
   readonly end_user?: string | undefined;
+  readonly agent?: string | undefined;
   readonly status?: string | undefined;
   readonly error?: string | undefined;
 }
@@ -197,6 +198,7 @@ export function toRequestFilter(deps: ModelSource, query: RequestQuery): Request
     session: query.session,
     tag: query.tag,
     endUser: query.end_user,
+    agent: query.agent,
     status: status === undefined ? undefined : readStatus(status),
     errorCode: query.error,
   };

@@ -19,9 +19,11 @@ export function toRequestJson(request: LoggedRequest, emails?: ReadonlyMap<strin
   const { opened_at, account_id, premium, state, requests, cost_nanodollars, charged_nanodollars, ...more } = request;
   const { detail, cache_miss: _, cache_miss_place: __, cache_missed_tokens: ___, ...others } = more;
   const { cache_lost_nanodollars: ____, cache_saved_nanodollars, ...rest } = others;
+  const { requested, finish } = readDetail({ detail });
   return {
     ...rest,
-    requested_model: readDetail({ detail }).requested ?? null,
+    requested_model: requested ?? null,
+    finish_reasons: [...(finish ?? [])],
     at: toIso(opened_at),
     account: account_id,
     email: emails?.get(account_id) ?? null,
@@ -55,7 +57,6 @@ export function toRequestDetailJson(
     node: seesAll ? node_id : null,
     error: message ?? more.error ?? null,
     stream: more.stream ?? false,
-    finish_reasons: more.finish ?? [],
     cache_report: more.cache ?? null,
     ignored: more.ignored ?? [],
     lowered: more.lowered ?? {},
@@ -97,6 +98,8 @@ export const requestFields = {
   session: Text,
   tag: Text,
   end_user: Text,
+  agent: nullable(Type.String({ description: "The agent of the session that made it; `null`: the session itself" })),
+  parent_agent: nullable(Type.String({ description: "The agent that started that one; `null`: the session itself" })),
   client_request_id: Text,
   duration_ms: Whole,
   first_byte_ms: Whole,

@@ -16,6 +16,7 @@ export async function executeCall<C extends Capability>(
 ): Promise<ExchangeAnswer<C>> {
   const { candidates } = httpCall;
   if (candidates === undefined) throw new TypeError("The model of this request was not resolved");
+  deps.endedBranches.expectOpen(httpCall);
   const { keeper } = deps.contentLog;
   const request = httpCall.toRequest(requested);
   const copy = keeper?.copy(request);

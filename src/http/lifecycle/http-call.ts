@@ -15,6 +15,8 @@ import type { Inbound } from "../../protocols/inbound.ts";
 import type { PassthroughRequest } from "../../provider/index.ts";
 import type { Clients, Sockets } from "../deps.ts";
 import { type CallMemory, ownerOfNetwork } from "../memory/call-memory.ts";
+import { readAgentHeaders } from "./agent-names.ts";
+import { toTag } from "./tag-form.ts";
 
 /** The parts of a wire format that need no request. */
 export type ClientFormat = Pick<
@@ -60,6 +62,8 @@ export class HttpCall {
   session: string | undefined;
   tag: string | undefined;
   endUser: string | undefined;
+  readonly agent: string | undefined;
+  readonly parentAgent: string | undefined;
   /** The models that the client listed, the first to be tried first; absent for a single one. */
   models: readonly string[] | undefined = undefined;
   /** The model that the body asks for, whatever that is. */
@@ -109,6 +113,9 @@ export class HttpCall {
     this.session = readSessionHeader(httpRequest.headers);
     this.tag = readTagHeader(httpRequest.headers);
     this.endUser = toEndUser(caller.token?.endUser) ?? readEndUserHeader(httpRequest.headers);
+    const { agent, parentAgent } = readAgentHeaders(httpRequest.headers);
+    this.agent = agent;
+    this.parentAgent = parentAgent;
   }
 
   get protocol(): string {
@@ -155,6 +162,7 @@ export class HttpCall {
   /** The request as the kernel takes it. */
   toRequest<C extends Capability>({ capability, request, sink }: CallRequest<C>): ClientRequest<C> {
     const { id, openedAt, startedMs, caller, protocol, passthrough, clientRequestId, session, tag, endUser } = this;
+    const { agent, parentAgent } = this;
     const { outlivesClient, forbidsStoring, leavesCaching, forbidsMarks, warnings, memory } = this;
     return {
       id,
@@ -172,6 +180,8 @@ export class HttpCall {
       session,
       tag,
       endUser,
+      agent,
+      parentAgent,
       // Bun also closes the connection, and aborts, when bytes arrive behind a request that has no answer yet.
       signal: this.httpRequest.signal,
       outlivesClient,
@@ -247,9 +257,6 @@ export function readSessionHeader(headers: Headers): string | undefined {
   return undefined;
 }
 
-/** Tags: the same characters as sessions, at most 64. Anything else is ignored. */
-const tagForm = /^[A-Za-z0-9][\w.:/+=@ -]{0,63}$/;
-
 /** The tag in a client's headers. */
 export function readTagHeader(headers: Headers): string | undefined {
   return toTag(headers.get("x-modelgate-tag"));
@@ -313,10 +320,6 @@ function toEndUser(name: unknown): string | undefined {
 
 function toSession(name: unknown): string | undefined {
   return typeof name === "string" && sessionForm.test(name) ? name : undefined;
-}
-
-function toTag(name: unknown): string | undefined {
-  return typeof name === "string" && tagForm.test(name) ? name : undefined;
 }
 
 /** UUIDs, ULIDs, base64, paths. Others are ignored. */

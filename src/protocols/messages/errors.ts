@@ -8,6 +8,9 @@ interface ErrorRow {
   type: string;
 }
 
+/** The type of a refusal by a policy, after which Claude Code leaves out no fields and tries no more. */
+const policyBlocked = "policy_blocked";
+
 /**
  * The gateway's errors in Anthropic's words. The status decides what an agent does: it ends at 402, and waits at 429. A 400 Claude
  * Code sends five times more, each without another field, so it stands for what is wrong with the request alone: what has more
@@ -25,6 +28,8 @@ const rows: Record<ErrorCode, ErrorRow> = {
   budget_exceeded: { status: 402, type: "billing_error" },
   model_not_allowed: { status: 403, type: "permission_error" },
   forbidden: { status: 403, type: "permission_error" },
+  // A 403 Claude Code calls a failed sign-in.
+  session_ended: { status: 400, type: policyBlocked },
   model_not_found: { status: 404, type: "not_found_error" },
   not_found: { status: 404, type: "not_found_error" },
   method_not_allowed: { status: 405, type: "invalid_request_error" },
@@ -38,9 +43,6 @@ const rows: Record<ErrorCode, ErrorRow> = {
   upstream_timeout: { status: 504, type: "timeout_error" },
   unavailable: { status: 529, type: "overloaded_error" },
 };
-
-/** The type of a refusal by a policy, after which Claude Code leaves out no fields and tries no more. */
-const policyBlocked = "policy_blocked";
 
 /** An error as a response. `error` in a stream that has begun is the body alone. */
 interface MessagesErrorResponse {

@@ -41,6 +41,7 @@ const differences: Partial<Record<ErrorCode, Difference>> = {
   budget_exceeded: final,
   model_not_allowed: final,
   forbidden: final,
+  session_ended: final,
   payload_too_large: final,
   unsupported_media_type: final,
   upstream_error: overloaded,

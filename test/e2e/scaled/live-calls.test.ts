@@ -92,4 +92,46 @@ describe.skipIf(!canShare)("live calls of two gateways on PostgreSQL and Redis",
     ]);
     expect(await (await response).text()).toContain("An operator of the gateway ended this call");
   });
+
+  test("of an agent are ended from the other gateway with all below it, and more are refused at both", async () => {
+    const [first, second] = pair.gateways as [Gateway, Gateway];
+    await fillWallet(first);
+    const cookie = await ownerCookie(first);
+    const headers = { cookie, origin: first.origin };
+    const ask = (gateway: Gateway, agent: string, parent: string, words: string) =>
+      gateway.post(
+        "/chat/completions",
+        { model: "famA-4.1", stream: true, messages: [{ role: "user", content: words }] },
+        { "session-id": "shared", "x-modelgate-agent": agent, "x-modelgate-parent-agent": parent },
+      );
+    const slow = "[[fault: pace=60000]] one two";
+    const gone = new AbortController();
+    const others = slowStream(second, gone.signal);
+    const running = [ask(first, "planner", "lead", slow), ask(second, "coder", "planner", slow)];
+    const projects = await fetch(`${first.origin}/v1/organization/projects`, { headers });
+    const { data } = (await projects.json()) as { data: { id: string; email: string }[] };
+    const project = data.find(({ email }) => email === ownerEmail)?.id;
+    const path = `${first.origin}/v1/organization/projects/${project}/sessions/shared`;
+    await until(async () => {
+      const response = await fetch(path, { headers });
+      return response.ok && ((await response.json()) as { running: number }).running === 2;
+    });
+    const ended = await fetch(`${path}/end`, {
+      method: "POST",
+      headers: { ...headers, "content-type": "application/json" },
+      body: JSON.stringify({ agent: "planner" }),
+    });
+    expect([ended.status, await ended.json()]).toMatchObject([200, { agent: "planner", calls: 2 }]);
+    for (const call of running) expect(await (await call).text()).toContain("session_ended");
+    for (const gateway of [first, second]) {
+      const refused = await ask(gateway, "tester", "coder", "Say hello");
+      expect([refused.status, await refused.text()]).toEqual([403, expect.stringContaining("session_ended")]);
+    }
+    const live = await fetch(`${second.origin}/v1/organization/live_calls`, {
+      headers: { ...headers, origin: second.origin },
+    });
+    expect(((await live.json()) as Live).count).toBe(1);
+    gone.abort();
+    await others;
+  });
 });

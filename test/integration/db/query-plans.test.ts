@@ -44,6 +44,11 @@ test.each([
     "calls_of_session",
   ],
   [
+    "where the next part of a session ends",
+    "select opened_at, seq from call_rows where session is not null and session = ? and opened_at >= ? and (opened_at > ? or seq > ?) order by opened_at, seq limit 1 offset 4999",
+    "calls_of_session",
+  ],
+  [
     "a call by its client's id",
     "select id from calls where client_request_id is not null and client_request_id = ? order by opened_at desc, id_bytes desc limit 50",
     "calls_by_client_id",
@@ -169,4 +174,20 @@ test.each([
   expect(detail).toContain(index);
   // Only calls of one millisecond are put in order.
   expect(detail.replace("USE TEMP B-TREE FOR LAST TERM OF ORDER BY", "")).not.toContain("TEMP B-TREE");
+});
+
+test("a part of a session is summed up from its own rows", async () => {
+  const file = temporaryFile();
+  await temporaryStore(file);
+  const database = new DatabaseSync(file, { readOnly: true });
+  const plan = database
+    .prepare(
+      `explain query plan select agent, parent_agent, key_id, model, count(*), sum(cost_nanodollars) from call_rows
+      where session is not null and session = +? and account_id = +? and opened_at >= +? and opened_at <= +? group by 1, 2, 3, 4`,
+    )
+    .all("s", 1, 1, 2);
+  database.close();
+  expect(plan.map((step) => step.detail).join("; ")).toContain(
+    "calls_of_session (session=? AND opened_at>? AND opened_at<?)",
+  );
 });

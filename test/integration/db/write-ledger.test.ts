@@ -61,7 +61,8 @@ async function rowsOf(
 describe("writeLedger", () => {
   test("puts every field of a call into its column", async () => {
     const store = await storeOfPayers();
-    const open = openOf("c1", { session: "s-1", tag: "t-1", endUser: "ada" });
+    const names = { session: "s-1", tag: "t-1", endUser: "ada", agent: "a-1", parentAgent: "a-0" };
+    const open = openOf("c1", names);
     await store.writeLedger([open]);
     const numbers = {
       id_bytes: expect.anything(),
@@ -81,6 +82,8 @@ describe("writeLedger", () => {
         quota_day: null,
         tag: "t-1",
         end_user: "ada",
+        agent: "a-1",
+        parent_agent: "a-0",
         hold_nanodollars: 15,
         hold_tokens: 0,
         price_version: "v1",
@@ -169,6 +172,8 @@ describe("writeLedger", () => {
         first_byte_ms: 11,
         duration_ms: 22,
         end_user: "ada",
+        agent: "a-1",
+        parent_agent: "a-0",
         session: "s-1",
         tag: "t-1",
         protocol: "messages",

@@ -1,6 +1,9 @@
 import { afterEach, describe, expect, test } from "bun:test";
+import { commandLine } from "../../../src/audit/index.ts";
+import { createAdminKey } from "../../../src/keys/index.ts";
 import { changeCharacter } from "../../support/change-character.ts";
 import { parseEvents } from "../../support/sse.ts";
+import { endOf, openOf } from "../db/facts.ts";
 import { claude, eventsOf, gpt, type NativeBench, type Seen, startNative, streamOf } from "./fixture.ts";
 
 const toStop: NativeBench[] = [];
@@ -96,6 +99,24 @@ const own = {
     env: { REQUESTS_PER_MINUTE: "1" },
     async prepare({ gateway }: NativeBench) {
       await fetch(`${gateway.baseUrl}/key`, { headers: { authorization: `Bearer ${gateway.key}` } });
+      return undefined;
+    },
+  },
+  endedSession: {
+    headers: { "session-id": "ended" },
+    async prepare({ gateway }: NativeBench) {
+      const { store, baseUrl } = gateway;
+      const key = await store.db.selectFrom("keys").select(["id", "account_id"]).executeTakeFirstOrThrow();
+      const open = openOf("call-before", { accountId: key.account_id, keyId: key.id, session: "ended" });
+      await store.writeLedger([open, endOf(open, { chargedNanodollars: 0 })]);
+      const scopes = ["usage:read", "usage:write"];
+      const { key: adminKey } = await createAdminKey(store, commandLine, { name: "a", scopes }, Date.now());
+      const ended = await fetch(`${baseUrl}/organization/projects/${key.account_id}/sessions/ended/end`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${adminKey}`, "content-type": "application/json" },
+        body: "{}",
+      });
+      expect(ended.status).toBe(200);
       return undefined;
     },
   },
@@ -206,6 +227,17 @@ const tables: Record<AgentName, Row[]> = {
       ...own.unknownModel,
       outcome: "asks again",
       answer: { status: 404, type: "not_found_error" },
+    },
+    {
+      name: "asks once in a session that was ended, and shows until when it is refused",
+      ...own.endedSession,
+      outcome: "ends with our words",
+      answer: ({ status, type, message }) =>
+        expect([status, type, message]).toEqual([
+          400,
+          "policy_blocked",
+          expect.stringContaining("are refused until 2"),
+        ]),
     },
     {
       name: "asks once with a body that is too large",
@@ -344,6 +376,12 @@ const tables: Record<AgentName, Row[]> = {
       ...own.narrowKey,
       outcome: "ends with our words",
       answer: { status: 400, code: "model_not_allowed" },
+    },
+    {
+      name: "asks once in a session that was ended",
+      ...own.endedSession,
+      outcome: "ends with our words",
+      answer: { status: 400, code: "session_ended" },
     },
     {
       name: "asks once with a body that is too large",

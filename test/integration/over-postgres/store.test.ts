@@ -11,6 +11,7 @@ testOverPostgres(
     "integration/reports/latest-calls",
     "integration/reports/low-wallets",
     "integration/reports/requests",
+    "integration/reports/session-bill",
     "integration/reports/statistics",
     "integration/reports/usage/read-usage",
     "integration/reports/usage/read-usage-rows",

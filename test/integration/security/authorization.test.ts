@@ -77,6 +77,14 @@ const newRequest = async () => {
   await gateway.store.writeLedger([open, endOf(open, { costNanodollars: 0, chargedNanodollars: 0 })]);
   return open.callId;
 };
+/** A session of the member's calls, whose name is its id. */
+const newCallSession = async () => {
+  const session = crypto.randomUUID();
+  const names = { accountId: ids.member, keyId: await newKey(), premium: false, session };
+  const open = openOf(`req_${crypto.randomUUID()}`, names);
+  await gateway.store.writeLedger([open, endOf(open, { costNanodollars: 0, chargedNanodollars: 0 })]);
+  return session;
+};
 const newContent = async () => addContent(gateway, ids.member, await newRequest());
 const newAccount = async () => (await gateway.app.accounts.create({ email: `${crypto.randomUUID()}@example.org` })).id;
 const newSession = async () => (await beginSession(gateway.store, ids.member, Date.now())).id;
@@ -137,12 +145,14 @@ const rows: Record<string, Row> = {
   "GET {api}/key": key(200),
   "GET {api}/key/usage": key(200),
   "GET {api}/key/requests/:request_id": key(404, { id: () => "unknown" }),
+  "GET {api}/key/sessions/:session": key(404, { id: () => "unknown" }),
   "GET {api}/files/:id": open(404, { id: () => "unknown" }),
   "GET {api}/usage": session(200),
   ...organizationRows<Row>((statuses, row) => ({ ...row, statuses }), {
     gateway: () => gateway,
     ids: () => ids,
     accounts: () => newAccount(),
+    callSession: () => newCallSession(),
     send: (route, body, id) => newOf(route, "admin key", body, id),
   }),
   "OPTIONS {api}/*": open(204, { id: () => "chat/completions" }),
@@ -170,6 +180,9 @@ const rows: Record<string, Row> = {
     },
     id: newRequest,
   },
+  // Administrators name the account, or they ask for their own.
+  "GET /dashboard/api/call-sessions/:session": forTeam(own(200, { id: newCallSession }), 200),
+  "POST /dashboard/api/call-sessions/:session/end": forTeam(own(200, { body: {}, id: newCallSession }), 403),
   ...contentRows<Row>(
     { row: (statuses, row) => ({ ...row, statuses: statuses as Statuses }), session, own, admin, forTeam },
     { newAccount: () => newAccount(), newContent },
@@ -199,6 +212,7 @@ const pages = [
   "",
   "keys",
   "requests",
+  "sessions",
   "statistics",
   "billing",
   "statement",

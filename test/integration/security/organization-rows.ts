@@ -23,6 +23,8 @@ export function organizationRows<Row>(
     gateway: () => InProcessGateway;
     ids: () => TeamIds;
     accounts: () => Promise<string>;
+    /** Makes a session of the member's calls. */
+    callSession: () => Promise<string>;
     /** Sends as the admin key, and returns the id of what was made. */
     send: (route: string, body: object | undefined, id?: string) => Promise<string>;
   },
@@ -65,6 +67,7 @@ export function organizationRows<Row>(
     (await createAdminKey(parts.gateway().store, commandLine, { name: "x", scopes: ["usage:read"] }, Date.now())).id;
   const aVoucher = { usd: "1.00" };
   const newVoucher = () => parts.send("POST /v1/organization/vouchers", aVoucher);
+  const aSession = async () => `${member()} ${await parts.callSession()}`;
   const newMate = async () => {
     await joinTeam(parts.gateway().store, ids().member, ids().mate);
     return `${member()} ${ids().mate}`;
@@ -307,6 +310,8 @@ export function organizationRows<Row>(
     [`GET ${path}/live_calls`]: ofUsage(),
     [`GET ${path}/requests`]: ofUsage(),
     [`GET ${path}/requests/:request_id`]: toRow(toStatuses(404, 404), { id: () => "unknown" }),
+    [`GET ${path}/projects/:project_id/sessions/:session`]: toRow(toStatuses(200, 200), { id: aSession }),
+    [`POST ${path}/projects/:project_id/sessions/:session/end`]: managed(200, { id: aSession, body: {} }),
     [`GET ${path}/nodes`]: ofUsage(),
     [`DELETE ${path}/live_calls/:call_id`]: managed(404, { id: () => "unknown" }),
     [`GET ${path}/audit_logs`]: managed(200),

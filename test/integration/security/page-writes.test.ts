@@ -22,6 +22,7 @@ const writes: Readonly<Record<string, keyof typeof reasons>> = {
   "DELETE /content": "own",
   "POST /requests/:id/content": "own",
   "DELETE /requests/:id/content": "own",
+  "POST /call-sessions/:session/end": "own",
   "DELETE /sessions/:id": "own",
   "POST /email/verification": "own",
   "POST /email/verify": "own",

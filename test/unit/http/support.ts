@@ -95,6 +95,7 @@ export function httpOf(
     snapshot,
     catalogue: noCatalogue,
     tokenIssuers: new TokenIssuers(store, []),
+    endedBranches: { expectOpen: () => undefined, load: async () => undefined },
     loadShedder: new LoadShedder(),
     memory: new MemoryAccountant(2 ** 28),
     heartbeat: new SseHeartbeat(0),

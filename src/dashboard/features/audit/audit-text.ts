@@ -62,6 +62,8 @@ export const auditSentences: Readonly<Record<string, (detail: Detail, subject: s
   "content.delete": ({ requests }) => `Deleted the prompts and answers of ${formatCount(Number(requests))} requests`,
   "alert.smtp": (_, subject) =>
     subject === "none" ? "Removed the mail server of alerts" : "Set the mail server of alerts",
+  "session.end": ({ agent, calls }) =>
+    `Ended ${agent === null ? "a session" : `the agent ${agent} of a session`}, and ${Number(calls) === 1 ? "1 running call" : `${formatCount(Number(calls))} running calls`} of it`,
   "call.end": ({ model }) => `Ended a running call${model === null ? "" : ` of ${model}`}`,
   "catalogue.change": ({ files, changes }) => `Changed models and prices: ${changes || files}`,
   "payment.refund": describeReversal,
@@ -195,6 +197,7 @@ export const auditGroups: readonly (readonly [
     },
   ],
   ["call", "Calls", { end: "Running call ended" }],
+  ["session", "Sessions of agents", { end: "Session or agent ended" }],
   ["admin_key", "Admin keys", { create: "Admin key created", revoke: "Admin key revoked" }],
   ["service_account", "Service accounts", { create: "Service account created", delete: "Service account deleted" }],
   ["budget", "Budgets", { create: "Budget created", change: "Budget changed", delete: "Budget deleted" }],

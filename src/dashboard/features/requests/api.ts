@@ -19,6 +19,7 @@ export const filterNames = [
   "session",
   "tag",
   "end_user",
+  "agent",
   "text",
 ] as const;
 

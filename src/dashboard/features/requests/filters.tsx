@@ -23,7 +23,7 @@ const statuses = [
 /** The filters behind "More filters". */
 const more = [
   ...(["key", "model", "plugin", "protocol", "error", "duration", "cost"] as const),
-  ...(["session", "tag", "end_user", "account", "from", "until"] as const),
+  ...(["session", "tag", "end_user", "agent", "account", "from", "until"] as const),
 ] as const;
 /** Why requests fail most often; any other code can be typed. */
 const errorCodes = [
@@ -114,6 +114,7 @@ function MoreFilters({ id, params, isAdmin }: FiltersProps & { id: string }) {
       <DebouncedField label="Tag" list={`${id}-tags`} {...text("tag")} />
       <Suggestions id={`${id}-tags`} group="tag" />
       <DebouncedField label="End user" {...text("end_user")} />
+      <DebouncedField label="Agent" {...text("agent")} />
       <SpanFields params={params} />
     </div>
   );

@@ -34,6 +34,10 @@ export function RequestDialog({ id, isAdmin, onClose }: { id: string; isAdmin: b
 /** Shows the requests that have the same value in place of the dialog, or another request in it. */
 const filterBy = (name: string, value: string) => setParams({ request: "", [name]: value });
 
+function toSessionPath(session: string, account: string, isAdmin: boolean): string {
+  return `/sessions?${new URLSearchParams({ session, ...(isAdmin && { account }) })}`;
+}
+
 function Detail({ detail, isAdmin }: { detail: RequestDetail; isAdmin: boolean }) {
   const baseUrl = useBaseUrl();
   const name = detail.model_name ?? detail.model ?? "";
@@ -47,6 +51,8 @@ function Detail({ detail, isAdmin }: { detail: RequestDetail; isAdmin: boolean }
     session,
     tag,
     end_user: endUser,
+    agent,
+    parent_agent: parentAgent,
   } = detail;
   return (
     <>
@@ -98,7 +104,18 @@ function Detail({ detail, isAdmin }: { detail: RequestDetail; isAdmin: boolean }
           <span className="faint mono">{maskKey(detail.key_id)}</span>
         </Fact>
         <Fact name="Session">
-          {session && <LinkButton onClick={() => filterBy("session", session)}>{session}</LinkButton>}
+          {session && (
+            <>
+              <LinkButton onClick={() => filterBy("session", session)}>{session}</LinkButton>{" "}
+              <Link className="faint" href={toSessionPath(session, detail.account, isAdmin)}>
+                Bill
+              </Link>
+            </>
+          )}
+        </Fact>
+        <Fact name="Agent">{agent && <LinkButton onClick={() => filterBy("agent", agent)}>{agent}</LinkButton>}</Fact>
+        <Fact name="Started by">
+          {parentAgent && <LinkButton onClick={() => filterBy("agent", parentAgent)}>{parentAgent}</LinkButton>}
         </Fact>
         <Fact name="Tag">{tag && <LinkButton onClick={() => filterBy("tag", tag)}>{tag}</LinkButton>}</Fact>
         <Fact name="End user">

@@ -145,11 +145,16 @@ function GroupCell({ row, query, isOfAll, isNarrowing }: CellProps) {
     row.value !== "" &&
     query[group as "key"] === undefined;
   const owner = isOfAll && group !== "account" ? row.email : null;
+  const isSession = group === "session" && row.value !== "" && row.value !== "*";
   return (
     <>
       <span className="legend-name">
         {row.values !== null && <Swatch name={name} />}
-        {isFilter ? (
+        {isSession ? (
+          <Link className="link cut" href={toSessionPath(row, isOfAll)} title={name}>
+            {name}
+          </Link>
+        ) : isFilter ? (
           <button
             type="button"
             className="link cut"
@@ -165,6 +170,10 @@ function GroupCell({ row, query, isOfAll, isNarrowing }: CellProps) {
       {owner !== null && <span className="sub cut">{owner}</span>}
     </>
   );
+}
+
+function toSessionPath({ value, account }: StatisticsGroup, isOfAll: boolean): string {
+  return `/sessions?${new URLSearchParams({ session: value, ...(isOfAll && account !== null && { account }) })}`;
 }
 
 /** To the requests themselves, where the log can be narrowed to them. */

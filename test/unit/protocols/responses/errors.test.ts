@@ -20,6 +20,7 @@ const expected: Record<ErrorCode, [status: number, code: string]> = {
   budget_exceeded: [400, "invalid_prompt"],
   model_not_allowed: [400, "invalid_prompt"],
   forbidden: [400, "invalid_prompt"],
+  session_ended: [400, "invalid_prompt"],
   not_found: [404, "invalid_prompt"],
   method_not_allowed: [405, "invalid_prompt"],
   request_timeout: [408, "invalid_prompt"],

@@ -1,0 +1,47 @@
+import { isRecord, parseJson } from "../../lib/json.ts";
+import { toTag } from "./tag-form.ts";
+
+/** The agent of a session that makes a request, and the one that started it. */
+interface AgentNames {
+  /** Absent: the session itself, which is no agent of another. */
+  readonly agent: string | undefined;
+  /** Absent: the session itself started it. */
+  readonly parentAgent: string | undefined;
+}
+
+const noAgent: AgentNames = { agent: undefined, parentAgent: undefined };
+
+/** Longer ones are not read; Codex' has about 700 characters. */
+const metadataCharactersMax = 8000;
+
+/**
+ * Reads which agent makes a request: by our own headers, else by Claude Code's, else by Codex'. The first of them that names an agent
+ * also names its parent, because two clients call different things so.
+ */
+export function readAgentHeaders(headers: Headers): AgentNames {
+  for (const client of ["x-modelgate", "x-claude-code"] as const) {
+    const suffix = client === "x-modelgate" ? "" : "-id";
+    const agent = toTag(headers.get(`${client}-agent${suffix}`));
+    if (agent !== undefined) return { agent, parentAgent: toTag(headers.get(`${client}-parent-agent${suffix}`)) };
+  }
+  return readThread(headers);
+}
+
+/**
+ * Codex calls an agent a thread. The first thread of a session has the session's name; the threads that it starts name it as their
+ * parent. Headers are repeated in metadata, which a proxy may have left alone.
+ */
+function readThread(headers: Headers): AgentNames {
+  const metadata = readMetadata(headers.get("x-codex-turn-metadata"));
+  const session = headers.get("session-id") ?? metadata?.session_id;
+  const agent = toTag(headers.get("thread-id") ?? metadata?.thread_id);
+  if (typeof session !== "string" || agent === undefined || agent === session) return noAgent;
+  const parentAgent = toTag(headers.get("x-codex-parent-thread-id") ?? metadata?.parent_thread_id);
+  return { agent, parentAgent: parentAgent === session ? undefined : parentAgent };
+}
+
+function readMetadata(text: string | null): Record<string, unknown> | undefined {
+  if (text === null || text.length > metadataCharactersMax) return undefined;
+  const metadata = parseJson(text);
+  return isRecord(metadata) ? metadata : undefined;
+}
