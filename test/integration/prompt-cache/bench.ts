@@ -29,6 +29,8 @@ export interface CacheBench {
   /** The last answer that the client got. */
   lastAnswer: Json;
   pass(minutes: number): void;
+  /** Asks by another key from now on: the gateway stops marking for one whose marks lose money. */
+  changeKey(): Promise<void>;
   /** Asks in a session, and gives what the row says. */
   ask(protocol: CachedProtocol, body: Json, session?: string): Promise<CacheRow & { id: string }>;
   stop(): Promise<void>;
@@ -46,6 +48,10 @@ export async function startCacheBench(): Promise<CacheBench> {
     lastAnswer: {},
     pass(minutes) {
       passedMs += minutes * minuteMs;
+    },
+    async changeKey() {
+      const { id: accountId } = await gateway.store.db.selectFrom("accounts").select("id").executeTakeFirstOrThrow();
+      gateway.key = (await gateway.app.accounts.createKey({ accountId, name: "another" })).key;
     },
     async ask(protocol, body, session = "agent-1") {
       const response = await fetch(gateway.baseUrl + paths[protocol], {

@@ -57,6 +57,7 @@ const places: Readonly<Record<CachedProtocol, { system: string; messages: string
 
 describe.each(clients)("a session of %s with %s", (...client) => {
   const [protocol, model] = client;
+  beforeAll(() => bench.changeKey());
 
   test("that goes on reads what it promised, and the row says what that saved", async () => {
     const row = await secondTurn(client, () => ({}));

@@ -37,6 +37,7 @@ const compareNone: Readonly<Record<string, string>> = {
   "providers/find-sources.ts": "a file's version",
   "providers/operator-catalogue.ts": "the version of files",
   "providers/provider-files.ts": "the version of a file",
+  "kernel/prompt-caching.ts": "the name of a session for a provider is made from it",
   "kernel/upstream/web-socket.ts": "RFC 6455 proves with it that a server has read a handshake",
   "ledger/spool.ts": "a line that was torn is found by its checksum",
   "providers/secret-box.ts": "a key and its id are made from a secret",
