@@ -25,9 +25,21 @@ beforeAll(async () => {
   await creditWallet(store, { accountId, nanodollars: 1e9, note: "start" });
   let now = firstDay;
   const ledger = new ProcessLedger({ store, now: () => now });
-  const session = "session-1";
+  const [session, agent, parentAgent] = ["session-1", "agent-1", "agent-0"];
   const call = async (callId: string, premium: boolean, settlement: Parameters<typeof createSettlement>[1]) => {
-    await ledger.admit(createAdmission({ callId, accountId, keyId, premium, model: "acme-1", openedAt: now, session }));
+    await ledger.admit(
+      createAdmission({
+        callId,
+        accountId,
+        keyId,
+        premium,
+        model: "acme-1",
+        openedAt: now,
+        session,
+        agent,
+        parentAgent,
+      }),
+    );
     await ledger.settle(createSettlement(callId, { plugin: "acme", ...settlement }));
   };
   const miss = { kind: "tools", place: "tools[3]", tokens: 6 } as const;
@@ -76,6 +88,8 @@ describe("ledger export", () => {
       quota_tokens: 0,
       price_version: "v1",
       session: "session-1",
+      agent: "agent-1",
+      parent_agent: "agent-0",
       status: 200,
       error_code: null,
       opened_at: "2026-11-01T10:00:00.000Z",
@@ -100,7 +114,7 @@ describe("ledger export", () => {
       "input_tokens,audio_input_tokens,image_input_tokens,cache_read_tokens,audio_cache_read_tokens,cache_write_tokens,cache_write_1h_tokens,cache_write_12h_tokens,output_tokens,audio_output_tokens,image_output_tokens,images,input_images,audio_ms,characters,search_units,web_searches,pages,seconds",
     );
     expect(first).toStartWith(
-      `c1,${accountId},key_1,acme-1,chat,true,acme,settled,reported,1200,1200,0,v1,session-1,200,,2026`,
+      `c1,${accountId},key_1,acme-1,chat,true,acme,settled,reported,1200,1200,0,v1,session-1,agent-1,agent-0,200,,2026`,
     );
     expect(first).toContain(",5,30,tools,tools[3],6,900,7,");
     expect(first).toEndWith(",7,,,,,,,,5,,,,,,,,,,");

@@ -90,6 +90,11 @@ describe("every route with an id", () => {
     await createContents(store).put(ben.account.id, [row], 2 ** 20);
     return row.id;
   };
+  const callSessionOfBen = async ({ ben, store }: Members) => {
+    const [open] = chargeOf("req_of_a_session");
+    await recordCalls(store, [{ ...open, accountId: ben.account.id, session: "session of Ben" }]);
+    return encodeURIComponent("session of Ben");
+  };
   /** What a member tries it with: another's, or what only the operator has. */
   const another: Record<string, (fixture: Members) => Promise<string>> = {
     [`DELETE ${api}/keys/:id`]: keyOfBen,
@@ -102,6 +107,9 @@ describe("every route with an id", () => {
     },
     [`POST ${api}/requests/:id/content`]: contentOfBen,
     [`DELETE ${api}/requests/:id/content`]: contentOfBen,
+    [`GET ${api}/call-sessions/:session`]: callSessionOfBen,
+    // The call runs already.
+    [`POST ${api}/call-sessions/:session/end`]: async () => encodeURIComponent("session of Ben"),
     [`PUT ${api}/alerts/rules/:id`]: async () => "circuit_open",
     [`DELETE ${api}/alerts/channels/:id`]: channelOfBen,
     [`POST ${api}/alerts/channels/:id/test`]: channelOfBen,
@@ -133,7 +141,7 @@ describe("every route with an id", () => {
           ...(method === "PATCH" && {
             body: JSON.stringify(path.includes("/people/") ? { role: "member" } : { requests_per_minute: 1 }),
           }),
-          ...(path.endsWith("/rotate") && { body: "{}" }),
+          ...(/\/(?:rotate|end)$/.test(path) && { body: "{}" }),
           ...(method === "PUT" && { body: JSON.stringify({ enabled: true }) }),
         });
         // A null character can be in no id: it is refused before one is looked for.
