@@ -53,5 +53,7 @@ function describeFigures(figures: SessionFigures) {
     quota_tokens: figures.quota_tokens,
     cost_usd: formatUsd(figures.cost_nanodollars),
     charged_usd: formatUsd(figures.charged_nanodollars),
+    cache_saved_usd: formatUsd(figures.cache_saved_nanodollars),
+    cache_lost_usd: formatUsd(figures.cache_lost_nanodollars),
   };
 }

@@ -21,6 +21,8 @@ export const sessionSums = [
   "charged_nanodollars",
   "quota_tokens",
   "duration_ms",
+  "cache_saved_nanodollars",
+  "cache_lost_nanodollars",
 ] as const;
 
 /** Calls of a part of the session that are alike. */

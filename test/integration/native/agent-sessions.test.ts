@@ -168,7 +168,8 @@ const end = (session: string, agent?: string) => send(`${pathOf(session)}/end`, 
 /** Figures that can be added, of the ledger under the names of the API. */
 const sums = [
   ...(["calls", "errors", "duration_ms", "input_cached_tokens", "input_cache_write_tokens"] as const),
-  ...(["input_uncached_tokens", "input_tokens", "output_tokens", "cost", "charged"] as const),
+  ...(["input_uncached_tokens", "input_tokens", "output_tokens"] as const),
+  ...(["cost", "charged", "cache_saved", "cache_lost"] as const),
 ] as const;
 
 /** Money as whole nanodollars. */
@@ -178,8 +179,8 @@ const addUp = (all: readonly Figures[]) =>
     sums.map((name) => [
       name,
       all.reduce((sum, figures) => {
-        if (name === "cost") return sum + toNano(figures.cost_usd);
-        return sum + (name === "charged" ? toNano(figures.charged_usd) : (figures[name] as number));
+        const usd = (figures as Record<string, unknown>)[`${name}_usd`];
+        return sum + (typeof usd === "string" ? toNano(usd) : (figures[name] as number));
       }, 0),
     ]),
   );
@@ -205,6 +206,8 @@ async function ledgerSums(session: string) {
     output_tokens: add((row) => row.output_tokens),
     cost: add((row) => row.cost_nanodollars),
     charged: add((row) => row.charged_nanodollars),
+    cache_saved: add((row) => row.cache_saved_nanodollars),
+    cache_lost: add((row) => row.cache_lost_nanodollars),
   };
 }
 

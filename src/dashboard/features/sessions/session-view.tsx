@@ -105,12 +105,20 @@ function formatCalls(calls: number): string {
 
 function Figures({ bill }: { bill: SessionBill }) {
   const { calls, errors, running, cost_usd: cost, charged_usd: charged } = bill;
+  const { cache_saved_usd: saved, cache_lost_usd: lost } = bill;
   const endedAt = running > 0 ? Date.now() : Date.parse(bill.ended_at ?? bill.started_at ?? "");
   const agents = bill.agents[0]?.branch.agents ?? 0;
   return (
     <div className="stats is-four">
       <Stat name="Cost" value={formatUsd(cost)} exact={`$${cost}`}>
         {charged === cost ? "by list price, all charged" : `by list price; ${formatUsd(charged)} charged`}
+        {(Number(saved) > 0 || Number(lost) > 0) && (
+          <>
+            <br />
+            caches saved {formatUsd(saved)}
+            {Number(lost) > 0 && `, misses lost ${formatUsd(lost)}`}
+          </>
+        )}
       </Stat>
       <Stat name="Calls" value={formatCount(calls)}>
         {[
