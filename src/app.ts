@@ -45,8 +45,8 @@ import {
   remoteCalls,
   withTimeout,
 } from "./ledger/index.ts";
+import { createCheckout, type Payments } from "./modules/payments/index.ts";
 import type { Observability } from "./observability/index.ts";
-import { createCheckout, type Payments } from "./payments/index.ts";
 import type { Model, ProviderPlugin } from "./provider/index.ts";
 import {
   getModelNames,
@@ -409,7 +409,7 @@ export function openPayments(
 /** Imported only when configured, because the package is large. */
 async function loadStripe({ stripeSecretKey, stripeWebhookSecret }: Config): Promise<Payments | undefined> {
   if (stripeSecretKey === undefined || stripeWebhookSecret === undefined) return undefined;
-  const { openStripe } = await import("./payments/stripe.ts");
+  const { openStripe } = await import("./modules/payments/stripe.ts");
   return openStripe({ secretKey: stripeSecretKey, webhookSecret: stripeWebhookSecret });
 }
 

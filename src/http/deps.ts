@@ -6,7 +6,7 @@ import type { SignIn, TokenIssuers } from "../identity/index.ts";
 import type { Kernel, LoadShedder, Log } from "../kernel/index.ts";
 import type { Accounts } from "../keys/index.ts";
 import type { remoteCalls } from "../ledger/index.ts";
-import type { createCheckout, Payments } from "../payments/index.ts";
+import type { createCheckout, Payments } from "../modules/payments/index.ts";
 import type { OperatorCatalogueEditor, PluginSnapshot, Providers, SecretBox } from "../providers/index.ts";
 import type { RefusalLog, UsageRollup } from "../reports/index.ts";
 import type { MemoryAccountant } from "./memory/call-memory.ts";

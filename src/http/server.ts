@@ -1,5 +1,6 @@
 import { Elysia } from "elysia";
 import { GatewayError } from "../contract/index.ts";
+import { webhooksController } from "../modules/payments/webhooks.ts";
 import { chatInbound } from "../protocols/chat/inbound.ts";
 import { completionsInbound } from "../protocols/completions/inbound.ts";
 import { decisionsInbound } from "../protocols/decisions/inbound.ts";
@@ -26,7 +27,6 @@ import { transcriptionsController, translationsController } from "./api/transcri
 import { usageController } from "./api/usage.ts";
 import { dashboardApi } from "./dashboard-api/index.ts";
 import { signInController } from "./dashboard-api/sign-in.ts";
-import { webhooksController } from "./dashboard-api/webhooks.ts";
 import type { HttpDeps, Sockets } from "./deps.ts";
 import { noRouteHandler } from "./lifecycle/errors.ts";
 import { allowOrigin, nosniff } from "./lifecycle/headers.ts";

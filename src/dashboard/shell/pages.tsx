@@ -105,7 +105,7 @@ const adminPages: readonly PageEntry[] = [
   onDemand(
     "/admin/vouchers",
     { name: "Vouchers", icon: "voucher", help: "billing#wallets-and-vouchers" },
-    () => import("../features/vouchers/vouchers-page.tsx"),
+    () => import("../../modules/payments/dashboard/vouchers-page.tsx"),
   ),
   onDemand(
     "/admin/providers",

@@ -3,7 +3,7 @@ import { formatUsd, GatewayError } from "../../contract/index.ts";
 import { endSession, listSessions } from "../../identity/index.ts";
 import { mayUse } from "../../kernel/index.ts";
 import { getFreeQuota } from "../../keys/index.ts";
-import { redeemedVouchers, redeemVoucher } from "../../payments/index.ts";
+import { redeemedVouchers, redeemVoucher } from "../../modules/payments/index.ts";
 import { getDisplayName, type Model } from "../../provider/index.ts";
 import {
   lowDays,

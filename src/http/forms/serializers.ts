@@ -3,7 +3,7 @@ import type { AuditRow } from "../../audit/index.ts";
 import { formatUsd, type QuotaState, type WalletState } from "../../contract/index.ts";
 import type { Session } from "../../identity/index.ts";
 import type { ApiKey } from "../../keys/index.ts";
-import type { Voucher } from "../../payments/index.ts";
+import type { Voucher } from "../../modules/payments/index.ts";
 import type { LatestCalls, RecentCall, StatementLine } from "../../reports/index.ts";
 import { type Account, type AccountRow, isVerified } from "../../tenants/index.ts";
 

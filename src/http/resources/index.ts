@@ -1,9 +1,9 @@
+import { vouchers } from "../../modules/payments/voucher-resource.ts";
 import { alertRules } from "./alert-rules.ts";
 import { budgets } from "./budgets.ts";
 import { modelLimits } from "./model-limits.ts";
 import type { AnyResource } from "./resource.ts";
 import { roleLimits } from "./role-limits.ts";
-import { vouchers } from "./vouchers.ts";
 
 const declared = [alertRules, budgets, modelLimits, roleLimits, vouchers] as const;
 

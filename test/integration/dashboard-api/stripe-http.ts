@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll } from "bun:test";
 import Stripe from "stripe";
 import { readWalletState } from "../../../src/ledger/index.ts";
-import { openStripe } from "../../../src/payments/stripe.ts";
+import { openStripe } from "../../../src/modules/payments/stripe.ts";
 import { dashboardHttp } from "../../unit/http/dashboard-http.ts";
 import { helloPlugin } from "../../unit/http/support.ts";
 

@@ -5,7 +5,7 @@ import { readConfig } from "../../../src/config/index.ts";
 import type { Role } from "../../../src/db/index.ts";
 import type { HttpDeps } from "../../../src/http/deps.ts";
 import { createAccounts } from "../../../src/keys/index.ts";
-import type { Payments } from "../../../src/payments/index.ts";
+import type { Payments } from "../../../src/modules/payments/index.ts";
 import type { ProviderPlugin } from "../../../src/provider/index.ts";
 import { temporaryStore } from "../../integration/db/temporary-store.ts";
 import { cheapPasswords, enterAs } from "../../support/session-cookie.ts";

@@ -9,7 +9,7 @@ import { SseHeartbeat } from "../../../src/http/sse/sse-stream.bun.ts";
 import { createSignIn, TokenIssuers } from "../../../src/identity/index.ts";
 import { LoadShedder } from "../../../src/kernel/index.ts";
 import { createAccounts } from "../../../src/keys/index.ts";
-import { createCheckout } from "../../../src/payments/index.ts";
+import { createCheckout } from "../../../src/modules/payments/index.ts";
 import type { ProviderPlugin } from "../../../src/provider/index.ts";
 import { Providers, SecretBox } from "../../../src/providers/index.ts";
 import { completionOf } from "../kernel/streams.ts";

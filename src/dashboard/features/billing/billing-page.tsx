@@ -1,5 +1,6 @@
 import useSWR from "swr";
 import { Link } from "wouter";
+import { PayForm, RedeemForm } from "../../../modules/payments/dashboard/credit-forms.tsx";
 import { api, request } from "../../data/api.ts";
 import { mayAdminister, useMayChange } from "../../data/roles.ts";
 import { useMe } from "../../data/session.ts";
@@ -8,7 +9,6 @@ import { DownloadLink } from "../../kit/button.tsx";
 import { PageHead, Section } from "../../kit/page.tsx";
 import { Stat } from "../../kit/stat.tsx";
 import { Table } from "../../kit/table.tsx";
-import { PayForm, RedeemForm } from "./credit-forms.tsx";
 import { EntriesSection } from "./entries-section.tsx";
 
 export default function BillingPage() {

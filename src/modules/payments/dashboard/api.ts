@@ -1,5 +1,5 @@
 import useSWR from "swr";
-import { fromSeconds, organization, readPages, request, slowRefresh, toSeconds } from "../../data/api.ts";
+import { fromSeconds, organization, readPages, request, slowRefresh, toSeconds } from "../../../dashboard/data/api.ts";
 
 /** More than a page of a browser is of use for; older ones are in the management API. */
 const shownMax = 1000;

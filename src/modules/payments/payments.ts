@@ -1,6 +1,6 @@
-import { GatewayError } from "../contract/index.ts";
-import { RateLimiter } from "../lib/rate-limiter.ts";
-import { isAcceptedEmail } from "../tenants/index.ts";
+import { GatewayError } from "../../contract/index.ts";
+import { RateLimiter } from "../../lib/rate-limiter.ts";
+import { isAcceptedEmail } from "../../tenants/index.ts";
 
 /** A payment to begin. */
 export interface CheckoutOrder {

@@ -1,11 +1,11 @@
 import { mutate } from "swr";
-import { api, request, useGateway } from "../../data/api.ts";
-import { formatUsd } from "../../format.ts";
-import { Callout } from "../../kit/feedback.tsx";
-import { TextField } from "../../kit/field.tsx";
-import { UsdField } from "../../kit/figures.tsx";
-import { Form, Submit, useForm } from "../../kit/form.tsx";
-import { toast } from "../../kit/toast.tsx";
+import { api, request, useGateway } from "../../../dashboard/data/api.ts";
+import { formatUsd } from "../../../dashboard/format.ts";
+import { Callout } from "../../../dashboard/kit/feedback.tsx";
+import { TextField } from "../../../dashboard/kit/field.tsx";
+import { UsdField } from "../../../dashboard/kit/figures.tsx";
+import { Form, Submit, useForm } from "../../../dashboard/kit/form.tsx";
+import { toast } from "../../../dashboard/kit/toast.tsx";
 
 const className = "card card-body stack stack-tight";
 

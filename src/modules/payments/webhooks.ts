@@ -1,12 +1,12 @@
 import { recordAudit } from "../../audit/index.ts";
 import { formatUsd, GatewayError, makeCallId } from "../../contract/index.ts";
 import { inTransaction, moveWallet, type OpenTransaction, type TransactionScope } from "../../db/index.ts";
+import type { HttpDeps } from "../../http/deps.ts";
+import { dataHeaders } from "../../http/lifecycle/headers.ts";
+import type { Route } from "../../http/lifecycle/route.ts";
+import { readSmall } from "../../http/lifecycle/session.ts";
 import { creditWallet } from "../../ledger/index.ts";
-import type { Payment } from "../../payments/index.ts";
-import type { HttpDeps } from "../deps.ts";
-import { dataHeaders } from "../lifecycle/headers.ts";
-import type { Route } from "../lifecycle/route.ts";
-import { readSmall } from "../lifecycle/session.ts";
+import type { Payment } from "./index.ts";
 
 /**
  * POST /webhooks/stripe: payments, refunds and disputes that Stripe reports, authorized by their signature. A message that

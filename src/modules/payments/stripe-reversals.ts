@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
-import { GatewayError } from "../contract/index.ts";
+import { GatewayError } from "../../contract/index.ts";
 import { nanodollarsOfCent, type Payment } from "./payments.ts";
 
 const common = {

@@ -1,10 +1,10 @@
 import { useState } from "react";
 import { mutate } from "swr";
-import { Code } from "../../kit/copy.tsx";
-import { Dialog, DialogContent } from "../../kit/dialog.tsx";
-import { TextField } from "../../kit/field.tsx";
-import { UsdField } from "../../kit/figures.tsx";
-import { FormDialog, useForm } from "../../kit/form.tsx";
+import { Code } from "../../../dashboard/kit/copy.tsx";
+import { Dialog, DialogContent } from "../../../dashboard/kit/dialog.tsx";
+import { TextField } from "../../../dashboard/kit/field.tsx";
+import { UsdField } from "../../../dashboard/kit/figures.tsx";
+import { FormDialog, useForm } from "../../../dashboard/kit/form.tsx";
 import { createVoucher } from "./api.ts";
 
 /** Creates a voucher and shows its code once. */

@@ -1,17 +1,10 @@
 import { type Static, type TObject, Type } from "@sinclair/typebox";
 import { createAudited } from "../../audit/index.ts";
 import { nullable, optional } from "../../contract/index.ts";
+import { defineResource, type ResourceDeps } from "../../http/resources/resource.ts";
 import { defineFields, expiry, Usd, usd } from "../../lib/fields.ts";
-import {
-  listVouchers,
-  readVoucher,
-  statusOfVoucher,
-  type Voucher,
-  voucherActions,
-  voucherStatuses,
-} from "../../payments/index.ts";
 import { eachAccount, emailsOf } from "../../tenants/index.ts";
-import { defineResource, type ResourceDeps } from "./resource.ts";
+import { listVouchers, readVoucher, statusOfVoucher, type Voucher, voucherActions, voucherStatuses } from "./index.ts";
 
 const Time = Type.Integer({ minimum: 1, maximum: 10_000_000_000 });
 const voucherFields = defineFields<Voucher>()({

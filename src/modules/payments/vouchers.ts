@@ -1,9 +1,9 @@
 import { createHash, randomInt } from "node:crypto";
 import type { Selectable } from "kysely";
-import type { Administrator, Audited } from "../audit/index.ts";
-import { formatUsd, GatewayError } from "../contract/index.ts";
-import { type Database, moveWallet, type Store, type TransactionScope } from "../db/index.ts";
-import { validateExpiry } from "../lib/expiry.ts";
+import type { Administrator, Audited } from "../../audit/index.ts";
+import { formatUsd, GatewayError } from "../../contract/index.ts";
+import { type Database, moveWallet, type Store, type TransactionScope } from "../../db/index.ts";
+import { validateExpiry } from "../../lib/expiry.ts";
 
 /** A voucher without its code, which is shown only once. */
 export interface Voucher {

@@ -1,12 +1,12 @@
 import { useState } from "react";
 import { mutate } from "swr";
-import { useMayChange } from "../../data/roles.ts";
-import { formatDay, formatMoment, formatUsd } from "../../format.ts";
-import { Button } from "../../kit/button.tsx";
-import { Confirm } from "../../kit/confirm.tsx";
-import { Empty, Loaded } from "../../kit/feedback.tsx";
-import { PageHead } from "../../kit/page.tsx";
-import { actionsColumn, Table } from "../../kit/table.tsx";
+import { useMayChange } from "../../../dashboard/data/roles.ts";
+import { formatDay, formatMoment, formatUsd } from "../../../dashboard/format.ts";
+import { Button } from "../../../dashboard/kit/button.tsx";
+import { Confirm } from "../../../dashboard/kit/confirm.tsx";
+import { Empty, Loaded } from "../../../dashboard/kit/feedback.tsx";
+import { PageHead } from "../../../dashboard/kit/page.tsx";
+import { actionsColumn, Table } from "../../../dashboard/kit/table.tsx";
 import { type AdminVoucher, useVouchers, voidVoucher } from "./api.ts";
 import { NewVoucherDialog } from "./new-voucher-dialog.tsx";
 

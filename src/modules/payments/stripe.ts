@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import Stripe from "stripe";
-import { formatUsd, GatewayError } from "../contract/index.ts";
+import { formatUsd, GatewayError } from "../../contract/index.ts";
 import { type CheckoutOrder, nanodollarsOfCent, type Payment, type Payments } from "./payments.ts";
 import { isReversal, toReversal, unreadableMessage } from "./stripe-reversals.ts";
 
