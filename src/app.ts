@@ -6,7 +6,6 @@ import {
   ConfigError,
   getCatalogueFolder,
   getOidcOptions,
-  getPublicOrigin,
   getSpoolFolder,
   nameKeyVariables,
 } from "./config/index.ts";
@@ -45,7 +44,7 @@ import {
   remoteCalls,
   withTimeout,
 } from "./ledger/index.ts";
-import { createCheckout, type Payments } from "./modules/payments/index.ts";
+import { modules, openModules } from "./modules/index.ts";
 import type { Observability } from "./observability/index.ts";
 import type { Model, ProviderPlugin } from "./provider/index.ts";
 import {
@@ -169,36 +168,38 @@ export async function createApp(options: AppOptions): Promise<App> {
   const bounds = { maxConcurrentCalls: config.maxConcurrentCalls, lagMsMax: config.overloadLagMs };
   const loadShedder = new LoadShedder(bounds, monotonicNow, (event, fields) => log.warn(event, fields));
   const memory = openMemory(options, loadShedder);
-  const http = createHttp({
-    ...(await openSignIn(options, now)),
-    ...openPayments(options, await loadStripe(config), now),
-    config,
-    version: options.version,
-    log,
-    now,
-    store,
-    accounts,
-    ledger,
-    refusals,
-    rollup,
-    contentLog,
-    kernel,
-    providers,
-    tokenIssuers: tokenIssuers.issuers,
-    snapshot: () => providers.snapshot,
-    catalogue: new OperatorCatalogueEditor(providers.manager, getCatalogueFolder(config), () => providers.reload()),
-    remoteCalls: store.shared ? remoteCalls(store) : undefined,
-    loadShedder,
-    memory,
-    heartbeat: new SseHeartbeat(options.sseHeartbeatMs ?? config.sseHeartbeatSeconds * 1000),
-    secrets: providers.settings.box,
-    sealKey: await readSealKey(store),
-    signingSecret: await store.setting("file_signing_secret", createSecret),
-    readinessProblems: async () => getReadinessProblems(providers.snapshot, config, trouble()),
-    degraded: () => [...degraded(), ...(trouble() === undefined ? (store.degraded?.() ?? []) : [])],
-    site: options.site,
-    metrics: observability?.onApi,
-  });
+  const http = createHttp(
+    {
+      ...(await openSignIn(options, now)),
+      config,
+      version: options.version,
+      log,
+      now,
+      store,
+      accounts,
+      ledger,
+      refusals,
+      rollup,
+      contentLog,
+      kernel,
+      providers,
+      tokenIssuers: tokenIssuers.issuers,
+      snapshot: () => providers.snapshot,
+      catalogue: new OperatorCatalogueEditor(providers.manager, getCatalogueFolder(config), () => providers.reload()),
+      remoteCalls: store.shared ? remoteCalls(store) : undefined,
+      loadShedder,
+      memory,
+      heartbeat: new SseHeartbeat(options.sseHeartbeatMs ?? config.sseHeartbeatSeconds * 1000),
+      secrets: providers.settings.box,
+      sealKey: await readSealKey(store),
+      signingSecret: await store.setting("file_signing_secret", createSecret),
+      readinessProblems: async () => getReadinessProblems(providers.snapshot, config, trouble()),
+      degraded: () => [...degraded(), ...(trouble() === undefined ? (store.degraded?.() ?? []) : [])],
+      site: options.site,
+      metrics: observability?.onApi,
+    },
+    await openModules(modules, { config, store, log, now }),
+  );
   const readReport = createNodeReporter(options, now, { ledger, loadShedder, rollup });
   store.reportNode(readReport);
   observability?.start({
@@ -393,24 +394,6 @@ export async function openSignIn({ config, store, log, passwords }: SignInParts,
   const report = (error: unknown) => log.error("sign_in_failed", { error });
   const options = { store, secret, signUp: config.signUp, now, report, ...(passwords && { passwords }) };
   return { signIn: createSignIn({ ...options, oidc: getOidcOptions(config) }) };
-}
-
-/** The payment provider, if any, and the checkout that uses it. */
-export function openPayments(
-  { config, log }: Pick<AppOptions, "config" | "log">,
-  payments: Payments | undefined,
-  now: () => number,
-) {
-  const publicOrigin = getPublicOrigin(config, config.port);
-  const report = (error: unknown) => log.error("payment_failed", { error });
-  return { payments, beginPayment: createCheckout({ payments, publicOrigin, now, report }) };
-}
-
-/** Imported only when configured, because the package is large. */
-async function loadStripe({ stripeSecretKey, stripeWebhookSecret }: Config): Promise<Payments | undefined> {
-  if (stripeSecretKey === undefined || stripeWebhookSecret === undefined) return undefined;
-  const { openStripe } = await import("./modules/payments/stripe.ts");
-  return openStripe({ secretKey: stripeSecretKey, webhookSecret: stripeWebhookSecret });
 }
 
 /** Why no model can be served. */

@@ -6,9 +6,9 @@ export {
   getFieldVariable,
   getOidcOptions,
   getVariablePrefix,
+  listVariables,
   nameKeyVariables,
   readConfig,
-  variables,
 } from "./config.ts";
 export {
   getCatalogueFolder,
@@ -20,4 +20,5 @@ export {
   getStoreOptions,
   makeHome,
 } from "./paths.ts";
+export { defineSettings, matching, type SettingGroup, secret } from "./setting.ts";
 export { getLocalOrigin, getPublicOrigin, toListenError } from "./urls.ts";

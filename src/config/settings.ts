@@ -1,57 +1,17 @@
 import { apiKeyForm, isIssuer, isPlainUrl, parseApiKey, parsePostgresUrl } from "../contract/index.ts";
+import {
+  accepted,
+  anyText,
+  choice,
+  integer,
+  matching,
+  optional,
+  type Parser,
+  type Setting,
+  secret,
+  setting,
+} from "./setting.ts";
 import { areRedisUrls, hostPattern, isSmtpUrl, parseNetworks, parseOrigin, parseOrigins } from "./urls.ts";
-
-/** How the text of a variable becomes a checked value; `undefined` means that it cannot be used. */
-interface Parser<T> {
-  readonly expected: string;
-  /** @throws {RangeError} With the problem, if it is more specific than an unusable value. */
-  parse(text: string): T | undefined;
-}
-
-/** One environment variable. */
-export interface Setting<T = unknown> extends Parser<T> {
-  readonly variable: string;
-  /** The text used when the variable is not set. */
-  readonly fallback: string | undefined;
-  /** A secret's value is never shown. */
-  readonly secret: boolean;
-}
-
-function setting<T>(variable: string, fallback: string, parser: Parser<T>): Setting<T> {
-  return { variable, fallback, secret: false, ...parser };
-}
-
-function optional<T>(variable: string, parser: Parser<T>, secret = false): Setting<T | undefined> {
-  return { variable, fallback: undefined, secret, ...parser };
-}
-
-const secret = <T>(variable: string, parser: Parser<T>) => optional(variable, parser, true);
-
-/** @param units For example ` of seconds`. @param meaning Explains the minimum. */
-function integer(minimum: number, maximum = Number.MAX_SAFE_INTEGER, units = "", meaning = ""): Parser<number> {
-  const limit = maximum === Number.MAX_SAFE_INTEGER ? "" : ` to ${maximum}`;
-  return {
-    expected: `a whole number${units} from ${minimum}${meaning}${limit}`,
-    parse(text) {
-      const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
-      return Number.isSafeInteger(value) && value >= minimum && value <= maximum ? value : undefined;
-    },
-  };
-}
-
-function choice<const T extends string>(...words: T[]): Parser<T> {
-  return {
-    expected: `${words.slice(0, -1).join(", ")} or ${words.at(-1)}`,
-    parse: (text) => words.find((word) => word === text.toLowerCase()),
-  };
-}
-
-function accepted(isValid: (text: string) => boolean, expected: string): Parser<string> {
-  return { expected, parse: (text) => (isValid(text) ? text : undefined) };
-}
-
-const matching = (pattern: RegExp, expected: string) => accepted((text) => pattern.test(text), expected);
-const anyText = (expected: string) => matching(/^/, expected);
 
 const hostName: Parser<string> = {
   expected: "a host name or an address such as 127.0.0.1",
@@ -69,7 +29,7 @@ const postgresUrl: Parser<string> = {
   },
 };
 
-/** Every setting except the settings of plugins, in the order of `modelgate config`. */
+/** Every setting except those of plugins and modules, in the order of `modelgate config`. */
 export const settings = {
   /** Folder of the database, plugins and catalogue overrides; absolute. */
   home: setting("MODELGATE_HOME", "~/.modelgate", anyText("a folder")),
@@ -205,15 +165,6 @@ export const settings = {
     expected: "comma-separated addresses or CIDR ranges such as 10.0.0.0/8",
     parse: parseNetworks,
   }),
-  /** Absent, like the next setting: no payments are accepted. */
-  stripeSecretKey: secret(
-    "STRIPE_SECRET_KEY",
-    matching(/^(sk|rk)_[A-Za-z0-9_]{8,}$/, "a Stripe secret key such as sk_live_…"),
-  ),
-  stripeWebhookSecret: secret(
-    "STRIPE_WEBHOOK_SECRET",
-    matching(/^whsec_[A-Za-z0-9+/=_-]{8,}$/, "the signing secret of the Stripe webhook such as whsec_…"),
-  ),
   /** The mail server of alerts and their sender, instead of those set on the dashboard. */
   smtpUrl: secret(
     "SMTP_URL",

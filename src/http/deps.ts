@@ -6,13 +6,15 @@ import type { SignIn, TokenIssuers } from "../identity/index.ts";
 import type { Kernel, LoadShedder, Log } from "../kernel/index.ts";
 import type { Accounts } from "../keys/index.ts";
 import type { remoteCalls } from "../ledger/index.ts";
-import type { createCheckout, Payments } from "../modules/payments/index.ts";
 import type { OperatorCatalogueEditor, PluginSnapshot, Providers, SecretBox } from "../providers/index.ts";
 import type { RefusalLog, UsageRollup } from "../reports/index.ts";
 import type { MemoryAccountant } from "./memory/call-memory.ts";
 import type { SseHeartbeat } from "./sse/sse-stream.bun.ts";
 
-/** The modules that the HTTP side uses; `app.ts` wires them. */
+/** Facts about the gateway by their names in JSON, such as whether a feature is on. */
+export type Facts = Readonly<Record<string, string | number | boolean | null>>;
+
+/** The parts of the gateway that the HTTP side uses; `app.ts` wires them. */
 export interface HttpDeps {
   readonly config: Config;
   readonly version: string;
@@ -25,10 +27,8 @@ export interface HttpDeps {
   readonly signIn: SignIn;
   /** The issuers whose tokens (JWT) are accepted in place of API keys. */
   readonly tokenIssuers: TokenIssuers;
-  /** The payment provider; absent when none is configured. */
-  readonly payments: Payments | undefined;
-  /** Begins a payment and returns the address for the browser. */
-  readonly beginPayment: ReturnType<typeof createCheckout>;
+  /** Facts of modules, for the pages of the dashboard. */
+  readonly facts: () => Facts;
   readonly ledger: Ledger;
   /** Where refused requests are recorded; absent: nowhere. */
   readonly refusals?: RefusalLog | undefined;

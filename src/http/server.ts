@@ -1,6 +1,5 @@
 import { Elysia } from "elysia";
 import { GatewayError } from "../contract/index.ts";
-import { webhooksController } from "../modules/payments/webhooks.ts";
 import { chatInbound } from "../protocols/chat/inbound.ts";
 import { completionsInbound } from "../protocols/completions/inbound.ts";
 import { decisionsInbound } from "../protocols/decisions/inbound.ts";
@@ -35,10 +34,12 @@ import { methodsOf, mount } from "./lifecycle/mount.ts";
 import { toApiPath } from "./lifecycle/origin.ts";
 import { below, type Route } from "./lifecycle/route.ts";
 import { pagesFirst, staticRoutes } from "./lifecycle/static-assets.ts";
+import type { HttpModule } from "./module.ts";
 
 /** The HTTP server: the API below the base path and `/v1`, the dashboard and its API, health, metrics and the API's documentation. */
-export function createHttp(parts: Omit<HttpDeps, "server">) {
-  const deps: HttpDeps = { ...parts, server: (): Sockets | null => app.server };
+export function createHttp(parts: Omit<HttpDeps, "server" | "facts">, modules: readonly HttpModule[]) {
+  const facts = () => Object.assign({}, ...modules.map((module) => module.facts?.()));
+  const deps: HttpDeps = { ...parts, facts, server: (): Sockets | null => app.server };
   const { basePath, corsOrigins = [] } = deps.config;
   const ofClient = (request: Request) => inboundOf(request, basePath);
   const app = new Elysia({ serve: fallbackErrorHandler(deps) });
@@ -48,11 +49,15 @@ export function createHttp(parts: Omit<HttpDeps, "server">) {
     ...healthController(deps),
     ...signInController(deps),
     ...dashboardApi(deps, inbounds),
-    ...webhooksController(deps),
+    ...below(
+      "/dashboard/api",
+      modules.flatMap((module) => module.pageRoutes?.(deps) ?? []),
+    ),
+    ...modules.flatMap((module) => module.routes?.(deps) ?? []),
     ...(deps.metrics === undefined ? [] : metricsController(deps.metrics)),
     ...(deps.site === undefined ? [] : staticRoutes(deps.site)),
   ];
-  const endpoints = api(deps);
+  const endpoints = api(deps, modules);
   const preflight: Route = {
     method: "OPTIONS",
     path: "/*",
@@ -73,11 +78,12 @@ export function createHttp(parts: Omit<HttpDeps, "server">) {
 }
 
 /** The endpoints of the API with their state, built once, however many paths lead to them. */
-function api(deps: HttpDeps): Route[] {
+function api(deps: HttpDeps, modules: readonly HttpModule[]): Route[] {
   // Another process may have been told to end a call that runs here.
   deps.store.onEndCall?.((id) => endRunning(deps.loadShedder, id));
   const counts = new CountLimiter(deps.now);
   const store = new ResponseStore(deps);
+  const admin = createAdminApi(deps);
   return [
     ...exchangeControllers(deps, inbounds),
     ...completionsController(deps),
@@ -97,7 +103,12 @@ function api(deps: HttpDeps): Route[] {
     ...keyUsageController(deps),
     ...filesController(deps, createFileService(deps)),
     ...usageController(deps),
-    ...organizationApi(deps, createAdminApi(deps)),
+    ...organizationApi(
+      deps,
+      admin,
+      modules.flatMap(({ resources = [] }) => resources),
+    ),
+    ...modules.flatMap((module) => module.organizationRoutes?.(deps, admin) ?? []),
   ];
 }
 

@@ -4,7 +4,14 @@ import { nullable, optional } from "../../contract/index.ts";
 import { defineResource, type ResourceDeps } from "../../http/resources/resource.ts";
 import { defineFields, expiry, Usd, usd } from "../../lib/fields.ts";
 import { eachAccount, emailsOf } from "../../tenants/index.ts";
-import { listVouchers, readVoucher, statusOfVoucher, type Voucher, voucherActions, voucherStatuses } from "./index.ts";
+import {
+  listVouchers,
+  readVoucher,
+  statusOfVoucher,
+  type Voucher,
+  voucherActions,
+  voucherStatuses,
+} from "./vouchers.ts";
 
 const Time = Type.Integer({ minimum: 1, maximum: 10_000_000_000 });
 const voucherFields = defineFields<Voucher>()({
@@ -52,6 +59,7 @@ export const vouchers = defineResource<Voucher, typeof voucherFields, Static<TOb
       lists: "Newest first, without their codes.",
       creates:
         "It adds money to the wallet of the first project that redeems it, once. Only this answer has the `code`.",
+      example: { usd: "25.00", expires_in_seconds: 2_592_000 },
     },
   ],
   commands: { create: "--usd 5 --expires 30d" },

@@ -6,16 +6,16 @@ import { dataHeaders } from "../../http/lifecycle/headers.ts";
 import type { Route } from "../../http/lifecycle/route.ts";
 import { readSmall } from "../../http/lifecycle/session.ts";
 import { creditWallet } from "../../ledger/index.ts";
-import type { Payment } from "./index.ts";
+import type { Payment, Payments } from "./payments.ts";
 
 /**
  * POST /webhooks/stripe: payments, refunds and disputes that Stripe reports, authorized by their signature. A message that
  * comes twice, or twice at once, counts once; a 5xx makes Stripe send it again.
  */
-export function webhooksController(deps: HttpDeps): Route[] {
+export function webhookRoutes(deps: HttpDeps, payments: Payments | undefined): Route[] {
   const answer = async ({ request }: { request: Request }): Promise<Response> => {
     try {
-      const credited = await receive(deps, request);
+      const credited = await receive(deps, payments, request);
       const headers = { ...dataHeaders(request), "x-request-id": makeCallId(deps.now()) };
       return Response.json({ received: true, credited }, { headers });
     } catch (error) {
@@ -26,8 +26,8 @@ export function webhooksController(deps: HttpDeps): Route[] {
   return [{ method: "POST", path: "/webhooks/stripe", answer }];
 }
 
-async function receive(deps: HttpDeps, request: Request): Promise<boolean> {
-  const { payments, store, log, now } = deps;
+async function receive(deps: HttpDeps, payments: Payments | undefined, request: Request): Promise<boolean> {
+  const { store, log, now } = deps;
   if (payments === undefined) {
     const message = "This gateway does not accept payments: STRIPE_SECRET_KEY and STRIPE_WEBHOOK_SECRET are not set";
     throw new GatewayError("not_found", message);

@@ -12,7 +12,7 @@ const key = "sk-mg-first001-0123456789abcdef0123456789abcdef0123456789abcdef";
 
 describe("readConfig", () => {
   test("uses the documented defaults when nothing is set", () => {
-    const { given, credentials, ...values } = readConfig({});
+    const { given, groups, of, credentials, ...values } = readConfig({});
     expect(values).toEqual({
       home: join(homedir(), ".modelgate"),
       host: "127.0.0.1",
@@ -64,8 +64,6 @@ describe("readConfig", () => {
       oidcRoles: undefined,
       jwtIssuers: undefined,
       jwtNetworks: undefined,
-      stripeSecretKey: undefined,
-      stripeWebhookSecret: undefined,
       smtpUrl: undefined,
       smtpFrom: undefined,
       alertNetworks: undefined,
@@ -86,6 +84,8 @@ describe("readConfig", () => {
       machine: { "aws-instance": { url: "http://169.254.169.254" }, google: { url: "http://169.254.169.254" } },
     });
     expect(given.size).toBe(0);
+    expect(groups).toEqual([]);
+    expect(of({ settings: {} })).toEqual({});
     expect(credentials({ name: "openai" })).toEqual({ keys: [] });
   });
 

@@ -1,5 +1,24 @@
 import useSWR from "swr";
-import { fromSeconds, organization, readPages, request, slowRefresh, toSeconds } from "../../../dashboard/data/api.ts";
+import {
+  fromSeconds,
+  managementClient,
+  pageClient,
+  readPages,
+  request,
+  slowRefresh,
+  toSeconds,
+} from "../../../dashboard/data/api.ts";
+import type { ThingApi } from "../../../http/admin-api/index.ts";
+import type { PaymentsApi } from "../page-routes.ts";
+import type { vouchers } from "../voucher-resource.ts";
+
+export const api = pageClient<PaymentsApi>().dashboard.api;
+const { organization } = managementClient<ThingApi<typeof vouchers>>();
+
+/** The name of the payment provider; `null` if none is configured, `undefined` until it is there. */
+export function usePayments(): string | null | undefined {
+  return useSWR("gateway", () => request(api.gateway.get())).data?.payments;
+}
 
 /** More than a page of a browser is of use for; older ones are in the management API. */
 const shownMax = 1000;

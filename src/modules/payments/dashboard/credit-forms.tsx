@@ -1,11 +1,12 @@
 import { mutate } from "swr";
-import { api, request, useGateway } from "../../../dashboard/data/api.ts";
+import { request } from "../../../dashboard/data/api.ts";
 import { formatUsd } from "../../../dashboard/format.ts";
 import { Callout } from "../../../dashboard/kit/feedback.tsx";
 import { TextField } from "../../../dashboard/kit/field.tsx";
 import { UsdField } from "../../../dashboard/kit/figures.tsx";
 import { Form, Submit, useForm } from "../../../dashboard/kit/form.tsx";
 import { toast } from "../../../dashboard/kit/toast.tsx";
+import { api, usePayments } from "./api.ts";
 
 const className = "card card-body stack stack-tight";
 
@@ -35,12 +36,11 @@ export function RedeemForm() {
 
 /** Redirects to the payment provider; hidden if none is configured. */
 export function PayForm() {
-  const { data: gateway } = useGateway();
+  const payments = usePayments() ?? null;
   const form = useForm({ usd: "" }, async ({ usd }) => {
     const { url } = await request(api.checkout.post({ usd: usd.trim() }));
     location.assign(url);
   });
-  const payments = gateway?.payments ?? null;
   if (payments === null) return null;
   return (
     <Form form={form} className={className}>
