@@ -9,7 +9,6 @@ import {
   getSpoolFolder,
   nameKeyVariables,
 } from "./config/index.ts";
-import { type ContentLog, openContentLog } from "./content-log/index.ts";
 import { createNetworkList } from "./contract/index.ts";
 import { createStoredResponses, embeddedNodeId, type NodeReport, type Store } from "./db/index.ts";
 import type { StaticAssets } from "./http/deps.ts";
@@ -44,6 +43,7 @@ import {
   remoteCalls,
   withTimeout,
 } from "./ledger/index.ts";
+import { type ContentLog, openContentLog } from "./modules/content-log/index.ts";
 import { modules, openModules } from "./modules/index.ts";
 import type { Observability } from "./observability/index.ts";
 import type { Model, ProviderPlugin } from "./provider/index.ts";

@@ -1,11 +1,11 @@
 import type { Config } from "../config/index.ts";
-import type { ContentLog } from "../content-log/index.ts";
 import type { Ledger } from "../contract/index.ts";
 import type { Store } from "../db/index.ts";
 import type { SignIn, TokenIssuers } from "../identity/index.ts";
 import type { Kernel, LoadShedder, Log } from "../kernel/index.ts";
 import type { Accounts } from "../keys/index.ts";
 import type { remoteCalls } from "../ledger/index.ts";
+import type { ContentLog } from "../modules/content-log/index.ts";
 import type { OperatorCatalogueEditor, PluginSnapshot, Providers, SecretBox } from "../providers/index.ts";
 import type { RefusalLog, UsageRollup } from "../reports/index.ts";
 import type { MemoryAccountant } from "./memory/call-memory.ts";

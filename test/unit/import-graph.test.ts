@@ -162,7 +162,7 @@ const packages: readonly (readonly [name: RegExp, folder: RegExp])[] = [
   [/^ioredis$/, /^src\/ledger\/redis\//],
   [/^nodemailer$/, /^src\/alerts\//],
   [/^stripe$/, /^src\/modules\/payments\//],
-  [/^re2js$/, /^src\/content-log\//],
+  [/^re2js$/, /^src\/modules\/content-log\//],
   [/^prom-client$/, /^src\/observability\//],
   [/^bun(:|$)/, /\.bun\.ts$/],
 ];

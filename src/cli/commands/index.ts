@@ -1,3 +1,4 @@
+import { accountContent } from "../../modules/content-log/command.ts";
 import type { Command } from "../command.ts";
 import { declaredCommands } from "../lib/resource-commands.ts";
 import {
@@ -11,7 +12,6 @@ import {
   accountShow,
   quotaSet,
 } from "./account.ts";
-import { accountContent } from "./account-content.ts";
 import { adminKeyCreate, adminKeyList, adminKeyRevoke } from "./admin-key.ts";
 import { catalogueCheck, models } from "./catalogue.ts";
 import { catalogueSign, catalogueUpdate } from "./catalogue-update.ts";

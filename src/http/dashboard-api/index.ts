@@ -1,5 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { acceptInvitation } from "../../identity/index.ts";
+import { adminContentController, contentController } from "../../modules/content-log/page-routes.ts";
 import { readAccountInvitation, readTeamInvitation } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { ClientFormat } from "../lifecycle/http-call.ts";
@@ -12,7 +13,6 @@ import { adminAccountController } from "./admin-account.ts";
 import { adminAccountsController } from "./admin-accounts.ts";
 import { alertsController } from "./alerts.ts";
 import { auditController } from "./audit.ts";
-import { adminContentController, contentController } from "./content.ts";
 import { emailController } from "./email.ts";
 import { adminHealthController, attentionController, statusController } from "./health.ts";
 import { homeController } from "./home.ts";

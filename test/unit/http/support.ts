@@ -1,5 +1,4 @@
 import { readConfig } from "../../../src/config/index.ts";
-import { createContentLog } from "../../../src/content-log/content-log.ts";
 import { type Caller, GatewayError } from "../../../src/contract/index.ts";
 import { type Blobs, openStore, type StoredBlob } from "../../../src/db/index.ts";
 import type { HttpDeps } from "../../../src/http/deps.ts";
@@ -10,6 +9,7 @@ import { SseHeartbeat } from "../../../src/http/sse/sse-stream.bun.ts";
 import { createSignIn, TokenIssuers } from "../../../src/identity/index.ts";
 import { LoadShedder } from "../../../src/kernel/index.ts";
 import { createAccounts } from "../../../src/keys/index.ts";
+import { createContentLog } from "../../../src/modules/content-log/content-log.ts";
 import type { ProviderPlugin } from "../../../src/provider/index.ts";
 import { Providers, SecretBox } from "../../../src/providers/index.ts";
 import { completionOf } from "../kernel/streams.ts";

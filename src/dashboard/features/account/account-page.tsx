@@ -1,5 +1,6 @@
 import { useState } from "react";
 import { Link, useParams } from "wouter";
+import { ContentSection } from "../../../modules/content-log/dashboard/account-section.tsx";
 import { type AccountDetail, refreshAccounts, useAccount } from "../../data/admin.ts";
 import { organization, request } from "../../data/api.ts";
 import { mayAdminister } from "../../data/roles.ts";
@@ -19,7 +20,6 @@ import { EntriesSection } from "../billing/entries-section.tsx";
 import { BudgetsPart } from "../budgets/budgets-part.tsx";
 import { AccountModelLimitsSection } from "../limits/model-limits-section.tsx";
 import { TeamSection } from "../team/team-section.tsx";
-import { ContentSection } from "./content-section.tsx";
 import { KeysSection } from "./keys-section.tsx";
 import { ModelsSection } from "./models-section.tsx";
 import { CreditSection, LimitsSection } from "./money-sections.tsx";

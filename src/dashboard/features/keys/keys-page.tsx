@@ -1,12 +1,12 @@
 import { useState } from "react";
-import { isKeptOfKey, useContentLog } from "../../data/content.ts";
+import { isKeptOfKey, useContentLog } from "../../../modules/content-log/dashboard/api.ts";
+import { ContentNotice } from "../../../modules/content-log/dashboard/own-section.tsx";
 import { useMayChange } from "../../data/roles.ts";
 import { Button } from "../../kit/button.tsx";
 import { Empty, Loaded } from "../../kit/feedback.tsx";
 import { Check } from "../../kit/field.tsx";
 import { PageHead } from "../../kit/page.tsx";
 import { useParam } from "../../kit/url-state.ts";
-import { ContentNotice } from "../settings/content-section.tsx";
 import { getKeyState, isOfPlayground, useKeys } from "./api.ts";
 import { NewKeyDialog } from "./key-dialogs.tsx";
 import { KeysTable } from "./keys-table.tsx";

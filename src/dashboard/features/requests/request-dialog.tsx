@@ -1,5 +1,6 @@
 import type { ReactNode } from "react";
 import { Link } from "wouter";
+import { ContentPanel } from "../../../modules/content-log/dashboard/content-panel.tsx";
 import { useBaseUrl } from "../../data/api.ts";
 import { formatCount, formatMs, formatSecond } from "../../format.ts";
 import { LinkButton } from "../../kit/button.tsx";
@@ -14,7 +15,6 @@ import { callNames } from "../models/api.ts";
 import { meterNames, meters } from "../models/meters.ts";
 import { type RequestDetail, useRequest } from "./api.ts";
 import { CallCost, CallStatus } from "./call-columns.tsx";
-import { ContentPanel } from "./content-panel.tsx";
 
 /** All that is known of one request. */
 export function RequestDialog({ id, isAdmin, onClose }: { id: string; isAdmin: boolean; onClose: () => void }) {

@@ -1,3 +1,4 @@
+import { ContentSection } from "../../../modules/content-log/dashboard/own-section.tsx";
 import { toRoleName } from "../../data/roles.ts";
 import { useMe } from "../../data/session.ts";
 import { Loaded } from "../../kit/feedback.tsx";
@@ -10,7 +11,6 @@ import { RulesSection } from "../alerts/rules-section.tsx";
 import { PasswordFields, usePasswordForm } from "../auth/new-password.tsx";
 import { AccountsSection } from "../team/accounts-section.tsx";
 import { TeamSection } from "../team/team-section.tsx";
-import { ContentSection } from "./content-section.tsx";
 import { SecondFactorSection } from "./second-factor-section.tsx";
 import { SessionsSection } from "./sessions-section.tsx";
 

@@ -1,12 +1,12 @@
 import { useState } from "react";
-import { type Content, deleteContent, fetchContent } from "../../data/content.ts";
-import { useMe } from "../../data/session.ts";
-import { formatCount } from "../../format.ts";
-import { Button, LinkButton } from "../../kit/button.tsx";
-import { Callout } from "../../kit/feedback.tsx";
-import { toast } from "../../kit/toast.tsx";
-import { useAction } from "../../kit/use-action.ts";
-import type { RequestDetail } from "./api.ts";
+import { useMe } from "../../../dashboard/data/session.ts";
+import type { RequestDetail } from "../../../dashboard/features/requests/api.ts";
+import { formatCount } from "../../../dashboard/format.ts";
+import { Button, LinkButton } from "../../../dashboard/kit/button.tsx";
+import { Callout } from "../../../dashboard/kit/feedback.tsx";
+import { toast } from "../../../dashboard/kit/toast.tsx";
+import { useAction } from "../../../dashboard/kit/use-action.ts";
+import { type Content, deleteContent, fetchContent } from "./api.ts";
 
 const shownCharactersMax = 1500;
 

@@ -1,9 +1,9 @@
-import { recordAct } from "../audit/index.ts";
-import type { Config } from "../config/index.ts";
-import { GatewayError } from "../contract/index.ts";
-import { type Contents, createContents, type Store } from "../db/index.ts";
-import type { Log } from "../kernel/index.ts";
-import { SecretBox } from "../providers/index.ts";
+import { recordAct } from "../../audit/index.ts";
+import type { Config } from "../../config/index.ts";
+import { GatewayError } from "../../contract/index.ts";
+import { type Contents, createContents, type Store } from "../../db/index.ts";
+import type { Log } from "../../kernel/index.ts";
+import { SecretBox } from "../../providers/index.ts";
 import { type Content, openContent } from "./content-box.ts";
 import { ContentKeeper, type ContentSink } from "./content-keeper.ts";
 import { createRedact, type Redact } from "./redact.ts";

@@ -1,5 +1,5 @@
 import useSWR, { mutate } from "swr";
-import { api, request } from "./api.ts";
+import { api, request } from "../../../dashboard/data/api.ts";
 
 const getOwn = () => request(api.content.get());
 const getOf = (id: string) => request(api.admin.accounts({ id }).content.get());

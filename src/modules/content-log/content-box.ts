@@ -1,7 +1,7 @@
 import { promisify } from "node:util";
 import { gunzip, gzip } from "node:zlib";
-import type { NewContent, Store } from "../db/index.ts";
-import { hasSecrets, type SecretBox } from "../providers/index.ts";
+import type { NewContent, Store } from "../../db/index.ts";
+import { hasSecrets, type SecretBox } from "../../providers/index.ts";
 import type { ContentTurn } from "./read-content.ts";
 
 /** Content of a request and of its answer. */

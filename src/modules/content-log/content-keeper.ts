@@ -1,9 +1,9 @@
 import { Buffer } from "node:buffer";
-import type { Config } from "../config/index.ts";
-import type { Capability } from "../contract/index.ts";
-import type { Contents, NewContent, Store } from "../db/index.ts";
-import type { ClientCall, ClientRequest, Log } from "../kernel/index.ts";
-import type { SecretBox } from "../providers/index.ts";
+import type { Config } from "../../config/index.ts";
+import type { Capability } from "../../contract/index.ts";
+import type { Contents, NewContent, Store } from "../../db/index.ts";
+import type { ClientCall, ClientRequest, Log } from "../../kernel/index.ts";
+import type { SecretBox } from "../../providers/index.ts";
 import { AnswerCopy } from "./answer-copy.ts";
 import { type Content, sealContent } from "./content-box.ts";
 import { type ContentTurn, readRequestContent } from "./read-content.ts";

@@ -1,4 +1,4 @@
-import { isExactNumber } from "../lib/json.ts";
+import { isExactNumber } from "../../lib/json.ts";
 
 /** Text up to a number of characters. */
 export class BoundedText {

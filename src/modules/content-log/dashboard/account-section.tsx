@@ -1,12 +1,12 @@
 import { useRef } from "react";
-import { type AccountDetail, useAccountKeys } from "../../data/admin.ts";
-import { type ContentLog, deleteAccountContent, switchContent, useAccountContent } from "../../data/content.ts";
-import { Callout, Loaded } from "../../kit/feedback.tsx";
-import { Check } from "../../kit/field.tsx";
-import { Section } from "../../kit/page.tsx";
-import { useAction } from "../../kit/use-action.ts";
-import { getKeyState } from "../keys/api.ts";
-import { KeptRecords } from "../settings/content-section.tsx";
+import { type AccountDetail, useAccountKeys } from "../../../dashboard/data/admin.ts";
+import { getKeyState } from "../../../dashboard/features/keys/api.ts";
+import { Callout, Loaded } from "../../../dashboard/kit/feedback.tsx";
+import { Check } from "../../../dashboard/kit/field.tsx";
+import { Section } from "../../../dashboard/kit/page.tsx";
+import { useAction } from "../../../dashboard/kit/use-action.ts";
+import { type ContentLog, deleteAccountContent, switchContent, useAccountContent } from "./api.ts";
+import { KeptRecords } from "./own-section.tsx";
 
 interface ContentProps {
   account: AccountDetail;

@@ -1,7 +1,7 @@
-import { recordAudit } from "../audit/index.ts";
-import type { Config } from "../config/index.ts";
-import { GatewayError } from "../contract/index.ts";
-import type { Store } from "../db/index.ts";
+import { recordAudit } from "../../audit/index.ts";
+import type { Config } from "../../config/index.ts";
+import { GatewayError } from "../../contract/index.ts";
+import type { Store } from "../../db/index.ts";
 
 /** For whom prompts and answers are kept: for an account with all its keys, or for single keys. */
 export interface ContentSwitches {

@@ -1,7 +1,7 @@
-import type { Capability } from "../contract/index.ts";
-import type { ChatSink, ClientRequest } from "../kernel/index.ts";
-import { readJson } from "../lib/json.ts";
-import type { ChatChunk, ServerEvent } from "../provider/index.ts";
+import type { Capability } from "../../contract/index.ts";
+import type { ChatSink, ClientRequest } from "../../kernel/index.ts";
+import { readJson } from "../../lib/json.ts";
+import type { ChatChunk, ServerEvent } from "../../provider/index.ts";
 import { type ContentTurn, charactersMax, readAnswer } from "./read-content.ts";
 
 type Delta = Record<string, unknown>;

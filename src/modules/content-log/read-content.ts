@@ -1,4 +1,4 @@
-import type { ClientRequest } from "../kernel/index.ts";
+import type { ClientRequest } from "../../kernel/index.ts";
 import { BoundedText, writeText } from "./write-text.ts";
 
 /** One message, or another text, of a kept request or answer. */

@@ -1,12 +1,12 @@
 import { useState } from "react";
-import { type ContentLog, deleteAllContent, isKept, useContentLog } from "../../data/content.ts";
-import { useMayChange } from "../../data/roles.ts";
-import { formatCount } from "../../format.ts";
-import { Button } from "../../kit/button.tsx";
-import { Confirm } from "../../kit/confirm.tsx";
-import { Callout } from "../../kit/feedback.tsx";
-import { Section } from "../../kit/page.tsx";
-import { toast } from "../../kit/toast.tsx";
+import { useMayChange } from "../../../dashboard/data/roles.ts";
+import { formatCount } from "../../../dashboard/format.ts";
+import { Button } from "../../../dashboard/kit/button.tsx";
+import { Confirm } from "../../../dashboard/kit/confirm.tsx";
+import { Callout } from "../../../dashboard/kit/feedback.tsx";
+import { Section } from "../../../dashboard/kit/page.tsx";
+import { toast } from "../../../dashboard/kit/toast.tsx";
+import { type ContentLog, deleteAllContent, isKept, useContentLog } from "./api.ts";
 
 /** Tells account holders that their prompts are kept; renders nothing where none are. */
 export function ContentNotice() {

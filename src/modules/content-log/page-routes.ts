@@ -1,10 +1,10 @@
 import { Type } from "@sinclair/typebox";
 import { GatewayError } from "../../contract/index.ts";
+import type { HttpDeps } from "../../http/deps.ts";
+import { toIso } from "../../http/forms/serializers.ts";
+import { withAdminSession, withTeamSession } from "../../http/lifecycle/session.ts";
+import { formBody } from "../../http/lifecycle/validate.ts";
 import { mayAdminister } from "../../tenants/index.ts";
-import type { HttpDeps } from "../deps.ts";
-import { toIso } from "../forms/serializers.ts";
-import { withAdminSession, withTeamSession } from "../lifecycle/session.ts";
-import { formBody } from "../lifecycle/validate.ts";
 
 const Switch = formBody({ on: Type.Boolean(), key: Type.Optional(Type.String({ minLength: 1, maxLength: 100 })) });
 

@@ -1,6 +1,6 @@
 import type { RE2JS } from "re2js";
-import { ConfigError } from "../config/index.ts";
-import { type EscapeReading, readEscapes, replaceSpans, type Span, toSourceSpan } from "../lib/escapes.ts";
+import { ConfigError } from "../../config/index.ts";
+import { type EscapeReading, readEscapes, replaceSpans, type Span, toSourceSpan } from "../../lib/escapes.ts";
 
 /** Replaces secrets and personal data in a text. */
 export type Redact = (text: string) => Promise<string>;

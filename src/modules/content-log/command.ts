@@ -1,7 +1,7 @@
-import { readSwitches, setSwitch } from "../../content-log/index.ts";
-import { defineCommand, UsageError } from "../command.ts";
-import { parseKeyId } from "../lib/parse.ts";
-import { expectAccount, type OpenedStore, withStore } from "../lib/with-store.ts";
+import { defineCommand, UsageError } from "../../cli/command.ts";
+import { parseKeyId } from "../../cli/lib/parse.ts";
+import { expectAccount, type OpenedStore, withStore } from "../../cli/lib/with-store.ts";
+import { readSwitches, setSwitch } from "./index.ts";
 
 export const accountContent = defineCommand({
   name: "account content",
