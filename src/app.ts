@@ -43,7 +43,6 @@ import {
   remoteCalls,
   withTimeout,
 } from "./ledger/index.ts";
-import { type ContentLog, openContentLog } from "./modules/content-log/index.ts";
 import { modules, openModules } from "./modules/index.ts";
 import type { Observability } from "./observability/index.ts";
 import type { Model, ProviderPlugin } from "./provider/index.ts";
@@ -107,7 +106,6 @@ export interface App {
   readonly http: ReturnType<typeof createHttp>;
   readonly accounts: Accounts;
   readonly ledger: ProcessLedger;
-  readonly contentLog: ContentLog;
   readonly kernel: Kernel;
   readonly loadShedder: LoadShedder;
   readonly memory: MemoryAccountant;
@@ -116,6 +114,8 @@ export interface App {
   readonly warnings: readonly string[];
   /** Loads and creates everything that would otherwise delay the first calls. */
   prepare(): Promise<void>;
+  /** Has modules write what they have still to write. */
+  flush(): Promise<void>;
   /** `waitMs`: how long a store is waited for that does not take the last charges. */
   close(waitMs?: number): Promise<void>;
 }
@@ -147,11 +147,6 @@ export async function createApp(options: AppOptions): Promise<App> {
   const ledgerSettings = { redisUrl, redisTimeoutMs, spoolFolder: getSpoolFolder(config) };
   const { ledger, degraded } = await openLedger(ledgerSettings, { ...options, onCommit, onEnded: rollup.add });
   await recover(ledger, log);
-  const { contentLog, close: closeContentLog } = await openContentLog({
-    ...options,
-    now,
-    sink: observability?.contents,
-  });
   rollup.start();
   const onRefused = rollup.addRefusal;
   const refusals = new RefusalLog({ store, retentionDays: config.callRetentionDays, now, log, onRefused });
@@ -168,6 +163,9 @@ export async function createApp(options: AppOptions): Promise<App> {
   const bounds = { maxConcurrentCalls: config.maxConcurrentCalls, lagMsMax: config.overloadLagMs };
   const loadShedder = new LoadShedder(bounds, monotonicNow, (event, fields) => log.warn(event, fields));
   const memory = openMemory(options, loadShedder);
+  const { contents } = observability ?? {};
+  const contentSinks = () => (contents === undefined ? [] : [contents]);
+  const opened = await openModules(modules, { config, store, log, now, contentSinks });
   const http = createHttp(
     {
       ...(await openSignIn(options, now)),
@@ -180,7 +178,6 @@ export async function createApp(options: AppOptions): Promise<App> {
       ledger,
       refusals,
       rollup,
-      contentLog,
       kernel,
       providers,
       tokenIssuers: tokenIssuers.issuers,
@@ -198,7 +195,7 @@ export async function createApp(options: AppOptions): Promise<App> {
       site: options.site,
       metrics: observability?.onApi,
     },
-    await openModules(modules, { config, store, log, now }),
+    opened,
   );
   const readReport = createNodeReporter(options, now, { ledger, loadShedder, rollup });
   store.reportNode(readReport);
@@ -241,7 +238,6 @@ export async function createApp(options: AppOptions): Promise<App> {
     http,
     accounts,
     ledger,
-    contentLog,
     kernel,
     loadShedder,
     memory,
@@ -254,10 +250,17 @@ export async function createApp(options: AppOptions): Promise<App> {
     async prepare() {
       for (const path of preparedPaths) await http.handle(new Request(new URL(path, "http://localhost")));
     },
+    async flush() {
+      await Promise.all(opened.map((module) => module.flush?.()));
+    },
     async close(waitMs = 0) {
       for (const stop of [stopMaintenance, stopAlerts, closeNetwork]) stop();
       await providers.close();
-      const [waiting] = await Promise.all([ledger.close(waitMs), refusals.flush(), closeContentLog()]);
+      const [waiting] = await Promise.all([
+        ledger.close(waitMs),
+        refusals.flush(),
+        ...opened.map((module) => module.close?.()),
+      ]);
       if (waiting > 0) log.warn("charges_spooled", { calls: waiting, folder: getSpoolFolder(config) });
       await rollup.close().catch((error) => log.error("maintenance_failed", { error }));
       await accounts.saveLastUsed().catch((error) => log.error("maintenance_failed", { error }));

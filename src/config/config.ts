@@ -95,8 +95,7 @@ export function readConfig(env: Environment, groups: readonly SettingGroup[] = [
   checkSignIn(values);
   checkTogether({ settings, together }, values);
   checkMetrics(values);
-  checkContentLog(values);
-  checkOtelContent(values);
+  checkOtelContent(values, env);
   for (const group of groups) readGroup(group, env);
   return {
     ...values,
@@ -183,6 +182,8 @@ function checkCertificates(env: Environment): void {
 function readGroup<S extends Settings>(group: SettingGroup<S>, env: Environment): ValuesOf<S> {
   const values = readValues(group.settings, env);
   checkTogether(group, values);
+  const refused = group.check?.(values, (variable) => readText(env, variable));
+  if (refused !== undefined) throw new ConfigError(refused.variable, refused.problem);
   return values;
 }
 
@@ -350,15 +351,9 @@ function checkMetrics({ workers, metricsPort, metricsToken, port }: Values): voi
   throw new ConfigError("METRICS_PORT", `it is ${metricsPort} and overlaps with PORT, expected another port`);
 }
 
-/** Every gateway on a database has to read what another one has encrypted. */
-function checkContentLog({ contentLog, databaseUrl, secretsKey }: Values): void {
-  if (contentLog === "off" || databaseUrl === undefined || secretsKey !== undefined) return;
-  const problem = `it is not set, but CONTENT_LOG=${contentLog} and DATABASE_URL are, expected one for all gateways`;
-  throw new ConfigError("SECRETS_KEY", problem);
-}
-
 /** Content that nobody keeps, or that has nowhere to go, would be missed only when it is looked for. */
-function checkOtelContent({ otelContent, contentLog, otlpEndpoint }: Values): void {
+function checkOtelContent({ otelContent, otlpEndpoint }: Values, env: Environment): void {
+  const contentLog = readText(env, "CONTENT_LOG")?.toLowerCase() ?? "off";
   if (otelContent !== "true" || (contentLog !== "off" && otlpEndpoint !== undefined)) return;
   const problem =
     contentLog === "off"

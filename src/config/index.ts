@@ -20,5 +20,16 @@ export {
   getStoreOptions,
   makeHome,
 } from "./paths.ts";
-export { defineSettings, matching, type SettingGroup, secret } from "./setting.ts";
+export {
+  anyText,
+  choice,
+  defineSettings,
+  integer,
+  matching,
+  optional,
+  type SettingGroup,
+  secret,
+  setting,
+  type ValuesOf,
+} from "./setting.ts";
 export { getLocalOrigin, getPublicOrigin, toListenError } from "./urls.ts";

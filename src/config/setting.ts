@@ -62,6 +62,13 @@ export interface SettingGroup<S extends Settings = Settings> {
   readonly settings: S;
   /** Settings that only work together: all of a list are set, or none. */
   readonly together?: readonly (readonly string[])[];
+  /** Finds a variable that cannot be used with the others. @param textOf Reads a variable of the gateway or another module. */
+  check?(values: ValuesOf<S>, textOf: (variable: string) => string | undefined): SettingProblem | undefined;
+}
+
+interface SettingProblem {
+  readonly variable: string;
+  readonly problem: string;
 }
 
 /** Declares the settings of a module. `config.of` returns their values. */

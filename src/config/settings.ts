@@ -69,16 +69,6 @@ export const settings = {
    * refused.
    */
   filesMaxMb: setting("FILES_MAX_MB", "1024", integer(1, 1_000_000, " of megabytes")),
-  /**
-   * Accounts whose prompts and answers are kept: no accounts, accounts and keys chosen by an administrator, or all
-   * accounts.
-   */
-  contentLog: setting("CONTENT_LOG", "off", choice("off", "selected", "all")),
-  contentLogDays: setting("CONTENT_LOG_DAYS", "7", integer(1, 3650, " of days")),
-  /** Limit for one account; beyond that the oldest are deleted. */
-  contentLogMaxMb: setting("CONTENT_LOG_MAX_MB", "64", integer(1, 1_000_000, " of megabytes")),
-  /** Patterns that are replaced in addition to secrets and personal data; checked at the start. */
-  contentLogRedact: optional("CONTENT_LOG_REDACT", anyText("RE2 expressions separated by spaces")),
   /** Concurrent calls of one account; absent: unlimited. */
   concurrentCalls: optional("CONCURRENT_CALLS", integer(1)),
   /** Usable keys of one account. */

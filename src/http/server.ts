@@ -26,7 +26,7 @@ import { transcriptionsController, translationsController } from "./api/transcri
 import { usageController } from "./api/usage.ts";
 import { dashboardApi } from "./dashboard-api/index.ts";
 import { signInController } from "./dashboard-api/sign-in.ts";
-import type { HttpDeps, Sockets } from "./deps.ts";
+import type { HttpDeps, ModuleHooks, Sockets } from "./deps.ts";
 import { noRouteHandler } from "./lifecycle/errors.ts";
 import { allowOrigin, nosniff } from "./lifecycle/headers.ts";
 import type { ClientFormat } from "./lifecycle/http-call.ts";
@@ -34,12 +34,11 @@ import { methodsOf, mount } from "./lifecycle/mount.ts";
 import { toApiPath } from "./lifecycle/origin.ts";
 import { below, type Route } from "./lifecycle/route.ts";
 import { pagesFirst, staticRoutes } from "./lifecycle/static-assets.ts";
-import type { HttpModule } from "./module.ts";
+import { type HttpModule, hooksOf } from "./module.ts";
 
 /** The HTTP server: the API below the base path and `/v1`, the dashboard and its API, health, metrics and the API's documentation. */
-export function createHttp(parts: Omit<HttpDeps, "server" | "facts">, modules: readonly HttpModule[]) {
-  const facts = () => Object.assign({}, ...modules.map((module) => module.facts?.()));
-  const deps: HttpDeps = { ...parts, facts, server: (): Sockets | null => app.server };
+export function createHttp(parts: Omit<HttpDeps, "server" | keyof ModuleHooks>, modules: readonly HttpModule[]) {
+  const deps: HttpDeps = { ...parts, ...hooksOf(modules), server: (): Sockets | null => app.server };
   const { basePath, corsOrigins = [] } = deps.config;
   const ofClient = (request: Request) => inboundOf(request, basePath);
   const app = new Elysia({ serve: fallbackErrorHandler(deps) });

@@ -1,2 +1,3 @@
 // One line for each module of the gateway; `pages.ts` has those with pages.
+export { contentLog } from "./content-log/index.ts";
 export { payments } from "./payments/index.ts";

@@ -1,8 +1,9 @@
+import type { Command } from "../cli/command.ts";
 import type { Config, SettingGroup } from "../config/index.ts";
 import type { Store } from "../db/index.ts";
 import type { HttpModule } from "../http/module.ts";
 import type { AnyResource } from "../http/resources/resource.ts";
-import type { Log } from "../kernel/index.ts";
+import type { ClientCall, Log } from "../kernel/index.ts";
 
 /**
  * A feature that can be deleted: its folder has its settings, routes, pages and texts, and the gateway knows it by its line in
@@ -13,6 +14,8 @@ export interface Module {
   readonly settings?: SettingGroup;
   /** Managed things: their routes and their commands are made from them. */
   readonly resources?: readonly AnyResource[];
+  /** Commands of `modelgate`; each is listed behind those of its group. */
+  readonly commands?: readonly Command[];
   /** Builds it when the gateway starts. */
   open(parts: ModuleParts): Promise<OpenModule>;
 }
@@ -23,12 +26,37 @@ export interface ModuleParts {
   readonly store: Store;
   readonly log: Log;
   readonly now: () => number;
+  /** Everybody who gets content that is kept. */
+  readonly contentSinks: () => readonly ContentSink[];
 }
 
 /** A module of a gateway that runs. */
-export type OpenModule = Omit<HttpModule, "resources">;
+export interface OpenModule extends Omit<HttpModule, "resources"> {
+  /** Writes what is still to be written. */
+  flush?(): Promise<void>;
+  close?(): Promise<void>;
+}
+
+/** Gets prompts and answers that are kept, to send them on. */
+export interface ContentSink {
+  /** Reads the data that it needs of an ended call; the returned function receives the redacted text. */
+  prepare(call: ClientCall): (content: KeptContent) => void;
+}
+
+interface KeptContent {
+  readonly request: readonly KeptTurn[];
+  readonly answer: readonly KeptTurn[];
+}
+
+interface KeptTurn {
+  readonly role: string;
+  readonly text: string;
+}
 
 /** Opens modules for a gateway. */
-export async function openModules(modules: readonly Module[], parts: ModuleParts): Promise<HttpModule[]> {
-  return await Promise.all(modules.map(async ({ resources, open }) => ({ ...(await open(parts)), resources })));
+export async function openModules(
+  modules: readonly Module[],
+  parts: ModuleParts,
+): Promise<(OpenModule & Pick<Module, "resources">)[]> {
+  return await Promise.all(modules.map(async ({ resources = [], open }) => ({ ...(await open(parts)), resources })));
 }

@@ -23,7 +23,6 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   observability: ["contract", "provider", "lib", "config", "kernel", "ledger", "reports"],
   providers: ["contract", "provider", "lib", "protocols", "sdk", "config", "db", "audit", "kernel"],
   alerts: ["contract", "provider", "config", "db", "kernel", "providers"],
-  "content-log": ["contract", "provider", "lib", "config", "db", "audit", "kernel", "providers"],
   http: [
     "contract",
     "provider",
@@ -39,12 +38,11 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     "keys",
     "identity",
     "alerts",
-    "content-log",
     "kernel",
     "observability",
     "providers",
   ],
-  modules: ["contract", "lib", "config", "db", "ledger", "audit", "tenants", "kernel", "http"],
+  modules: ["contract", "provider", "lib", "config", "db", "ledger", "audit", "tenants", "kernel", "providers", "http"],
   // Types alone, see below.
   dashboard: ["http"],
   "app.ts": [
@@ -61,7 +59,6 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     "observability",
     "http",
     "providers",
-    "content-log",
   ],
   cli: [
     "contract",
@@ -81,7 +78,6 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     "http",
     "dashboard",
     "providers",
-    "content-log",
     "app.ts",
     "package.json",
   ],
@@ -227,12 +223,13 @@ function moduleMayImport(path: string, target: string): boolean {
     if (roomOf(target) === "modules") return /^src\/modules\/(list|module)\.ts$/.test(target);
   } else if (part === "dashboard" && ofPages) {
     return (
-      target.startsWith(`src/modules/${module}/`) ||
-      /^src\/dashboard\/(data|kit)\/|^src\/dashboard\/format\.ts$/.test(target)
+      target.startsWith(`src/modules/${module}/`) || /^src\/dashboard\/((data|kit|features)\/|format\.ts$)/.test(target)
     );
   } else if (roomOf(target) === "modules") {
     return !ofPages && (target.startsWith(`src/modules/${module}/`) || target === "src/modules/module.ts");
   }
+  // What a command is, and what commands are made of: those of the gateway and of modules.
+  if (/^src\/cli\/(command\.ts$|lib\/)/.test(target)) return true;
   return allowed.modules?.includes(roomOf(target)) ?? false;
 }
 

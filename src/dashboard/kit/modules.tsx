@@ -7,6 +7,18 @@ export interface Places {
   readonly "billing-balance": object;
   readonly "billing-top": object;
   readonly "billing-end": object;
+  /** At the end of the page of an account, for administrators. */
+  readonly "account-end": {
+    readonly account: { readonly id: string; readonly email: string };
+    readonly mayChange: boolean;
+  };
+  /** Beside the state of an API key of the own account. */
+  readonly "key-badges": { readonly keyId: string };
+  readonly "keys-top": object;
+  /** In the dialog of a request of the log. */
+  readonly "request-detail": { readonly request: { readonly id: string; readonly account: string } };
+  /** At the end of the settings of a user. */
+  readonly "settings-end": object;
   /** Where a wallet is nearly empty: how to add credit. `ask`: a link to whoever gives credit, if there is one. */
   readonly "credit-help": { readonly ask: ReactNode };
 }

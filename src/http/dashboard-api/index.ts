@@ -1,6 +1,5 @@
 import { Type } from "@sinclair/typebox";
 import { acceptInvitation } from "../../identity/index.ts";
-import { adminContentController, contentController } from "../../modules/content-log/page-routes.ts";
 import { readAccountInvitation, readTeamInvitation } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { ClientFormat } from "../lifecycle/http-call.ts";
@@ -45,7 +44,6 @@ function routesOfPages(deps: HttpDeps, inbounds: readonly ClientFormat[]) {
     ...statementController(deps),
     ...keysController(deps),
     ...requestsController(deps, inbounds),
-    ...contentController(deps),
     ...statisticsController(deps),
     ...sessionsController(deps),
     ...emailController(deps),
@@ -56,7 +54,6 @@ function routesOfPages(deps: HttpDeps, inbounds: readonly ClientFormat[]) {
     // The gateway, for owners, administrators and viewers.
     ...homeController(deps),
     ...adminApiKeysController(deps),
-    ...adminContentController(deps),
     ...adminTeamController(deps),
     ...adminAccountsController(deps),
     ...adminAccountController(deps),
@@ -124,9 +121,12 @@ function toGatewayJson({ version, snapshot, config, facts }: HttpDeps): GatewayF
 /** The types of the API, for the dashboard. */
 export type PageApi = PageServer<ApiOf<ReturnType<typeof routesOfPages>[number]>>;
 
-/** The types of the routes of a module and of its facts, for its pages. */
-export type PageApiOf<Routes, Facts> = PageServer<
-  ApiOf<Routes> & { gateway: { get: Endpoint<unknown, unknown, Facts> } }
+/** The types of the routes of a module and of its facts, about the gateway and about a request, for its pages. */
+export type PageApiOf<Routes, Facts, RequestFacts = unknown> = PageServer<
+  ApiOf<Routes> & {
+    gateway: { get: Endpoint<unknown, unknown, Facts> };
+    requests: { ":id": { get: Endpoint<unknown, unknown, RequestFacts> } };
+  }
 >;
 
 type PageServer<Api> = ServerOf<{ readonly dashboard: { readonly api: Api } }>;

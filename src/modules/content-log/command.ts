@@ -1,7 +1,6 @@
 import { defineCommand, UsageError } from "../../cli/command.ts";
-import { parseKeyId } from "../../cli/lib/parse.ts";
-import { expectAccount, type OpenedStore, withStore } from "../../cli/lib/with-store.ts";
-import { readSwitches, setSwitch } from "./index.ts";
+import type { OpenedStore } from "../../cli/lib/with-store.ts";
+import { settings } from "./settings.ts";
 
 export const accountContent = defineCommand({
   name: "account content",
@@ -17,19 +16,23 @@ export const accountContent = defineCommand({
   args: ["A"],
   example: "account content ada@example.org --keep on",
   async run(_context, { flags, args, config, now }) {
+    const { parseKeyId } = await import("../../cli/lib/parse.ts");
+    const { expectAccount, withStore } = await import("../../cli/lib/with-store.ts");
+    const { readSwitches, setSwitch } = await import("./switches.ts");
+    const { contentLog: mode } = config.of(settings);
     const on = flags.keep === undefined ? undefined : parseSwitch(flags.keep);
     const keyId = flags.key === undefined ? undefined : parseKeyId(flags.key);
     if (keyId !== undefined && on === undefined) throw new UsageError("--key needs --keep on or --keep off");
     const work = async ({ store, accounts }: OpenedStore) => {
       const { id: accountId, email } = await expectAccount(accounts, args.A);
-      if (on !== undefined) await setSwitch({ store, config, now: () => now }, { accountId, keyId, on, by: "cli" });
+      if (on !== undefined) await setSwitch({ store, mode, now: () => now }, { accountId, keyId, on, by: "cli" });
       const { account, keyIds } = await readSwitches(store, accountId);
-      return { id: accountId, email, content_log: config.contentLog, account, keys: keyIds };
+      return { id: accountId, email, content_log: mode, account, keys: keyIds };
     };
     const json = await withStore(config, work, now);
     const whose = json.account ? "all API keys" : json.keys.length === 0 ? "no API key" : json.keys.join(", ");
     const text = `${json.email} is set to keep prompts and answers of ${whose}`;
-    return { json, text: config.contentLog === "selected" ? text : `${text}; CONTENT_LOG is ${config.contentLog}` };
+    return { json, text: mode === "selected" ? text : `${text}; CONTENT_LOG is ${mode}` };
   },
 });
 

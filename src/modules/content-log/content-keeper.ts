@@ -1,13 +1,14 @@
 import { Buffer } from "node:buffer";
-import type { Config } from "../../config/index.ts";
 import type { Capability } from "../../contract/index.ts";
 import type { Contents, NewContent, Store } from "../../db/index.ts";
 import type { ClientCall, ClientRequest, Log } from "../../kernel/index.ts";
 import type { SecretBox } from "../../providers/index.ts";
+import type { ContentSink } from "../module.ts";
 import { AnswerCopy } from "./answer-copy.ts";
 import { type Content, sealContent } from "./content-box.ts";
 import { type ContentTurn, readRequestContent } from "./read-content.ts";
 import type { Redact } from "./redact.ts";
+import type { ContentSettings } from "./settings.ts";
 
 const flushMs = 500;
 const waitingBytesMaxDefault = 32 * 2 ** 20;
@@ -15,14 +16,8 @@ const waitingBytesMaxDefault = 32 * 2 ** 20;
 const batchBytes = 2 ** 20;
 const batchRows = 50;
 
-/** Gets the content that is kept, to send it on. */
-export interface ContentSink {
-  /** Reads the data that it needs of an ended call; the returned function receives the redacted text. */
-  prepare(call: ClientCall): (content: Content) => void;
-}
-
 export interface KeeperDeps {
-  readonly config: Pick<Config, "contentLog" | "contentLogMaxMb">;
+  readonly settings: Pick<ContentSettings, "contentLog" | "contentLogMaxMb">;
   readonly store: Store;
   readonly contents: Contents;
   readonly box: SecretBox;
@@ -60,7 +55,7 @@ export class ContentKeeper {
 
   /** A copy of the request whose answer is copied as it is sent; undefined where that is not switched on. */
   copy<C extends Capability>(request: ClientRequest<C>): AnswerCopy<C> | undefined {
-    const { contentLog } = this.#deps.config;
+    const { contentLog } = this.#deps.settings;
     const { caller, forbidsStoring } = request;
     const isOn = contentLog === "all" || (caller.keepsContent === true && forbidsStoring !== true);
     return isOn ? new AnswerCopy(request) : undefined;
@@ -139,7 +134,7 @@ export class ContentKeeper {
       try {
         const rows: NewContent[] = [];
         for (const call of calls) rows.push(await this.#seal(call));
-        await this.#deps.contents.put(accountId, rows, this.#deps.config.contentLogMaxMb * 2 ** 20);
+        await this.#deps.contents.put(accountId, rows, this.#deps.settings.contentLogMaxMb * 2 ** 20);
       } catch (error) {
         this.#lose(calls.length, error);
       }

@@ -4,18 +4,17 @@ import { GatewayError } from "../../contract/index.ts";
 import { type Contents, createContents, type Store } from "../../db/index.ts";
 import type { Log } from "../../kernel/index.ts";
 import { SecretBox } from "../../providers/index.ts";
+import type { ContentSink } from "../module.ts";
 import { type Content, openContent } from "./content-box.ts";
-import { ContentKeeper, type ContentSink } from "./content-keeper.ts";
-import { createRedact, type Redact } from "./redact.ts";
+import { ContentKeeper } from "./content-keeper.ts";
+import type { Redact } from "./redact.ts";
+import { type ContentSettings, settings } from "./settings.ts";
 import { readSwitches, setSwitch } from "./switches.ts";
 
-const pruneMs = 60_000;
 const dayMs = 86_400_000;
-/** How long the end of the process waits for unwritten content. */
-const closeMsMax = 5000;
 
 export interface ContentLogDeps {
-  readonly config: Config;
+  readonly config: Pick<Config, "of" | "callRetentionDays" | "home" | "secretsKey">;
   readonly store: Store;
   readonly log: Pick<Log, "warn">;
   readonly now: () => number;
@@ -41,18 +40,19 @@ export class ContentLog {
   readonly #deps: ContentLogDeps;
   readonly #contents: Contents;
   readonly #box: SecretBox;
+  readonly #settings: ContentSettings;
 
   constructor(deps: ContentLogDeps, { contents, box, keeper }: ContentParts) {
     this.#deps = deps;
     this.#contents = contents;
     this.#box = box;
+    this.#settings = deps.config.of(settings);
     this.keeper = keeper;
   }
 
   /** Number of days that content is kept: not longer than its row in the request log. */
   get days(): number {
-    const { contentLogDays, callRetentionDays } = this.#deps.config;
-    return Math.min(contentLogDays, callRetentionDays);
+    return Math.min(this.#settings.contentLogDays, this.#deps.config.callRetentionDays);
   }
 
   /** Whether there is content for a request of the log that the viewer may see. */
@@ -99,14 +99,17 @@ export class ContentLog {
 
   /** For whom content of an account is kept, and how much there is. */
   async describe(accountId: string) {
-    const { store, config } = this.#deps;
-    const [switches, size] = await Promise.all([readSwitches(store, accountId), this.#contents.measure(accountId)]);
-    return { mode: config.contentLog, days: this.days, maxMb: config.contentLogMaxMb, ...switches, ...size };
+    const { contentLog: mode, contentLogMaxMb: maxMb } = this.#settings;
+    const [switches, size] = await Promise.all([
+      readSwitches(this.#deps.store, accountId),
+      this.#contents.measure(accountId),
+    ]);
+    return { mode, days: this.days, maxMb, ...switches, ...size };
   }
 
   /** Calls {@link setSwitch} with the dependencies of this log. */
   async setSwitch(change: Parameters<typeof setSwitch>[1]): Promise<void> {
-    await setSwitch(this.#deps, change);
+    await setSwitch({ ...this.#deps, mode: this.#settings.contentLog }, change);
   }
 
   /** Deletes content that is older than {@link days}. */
@@ -125,32 +128,8 @@ interface ContentParts {
 export function createContentLog(deps: ContentLogDeps, redact?: Redact): ContentLog {
   const contents = createContents(deps.store);
   const box = new SecretBox(deps.config);
-  const keeper = redact && new ContentKeeper({ ...deps, contents, box, redact });
+  const keeper = redact && new ContentKeeper({ ...deps, settings: deps.config.of(settings), contents, box, redact });
   return new ContentLog(deps, { contents, box, keeper });
-}
-
-/**
- * Opens the content log with its timer; `close` ends both.
- *
- * @throws {ConfigError} When CONTENT_LOG_REDACT cannot be used.
- */
-export async function openContentLog(
-  deps: ContentLogDeps,
-): Promise<{ contentLog: ContentLog; close(): Promise<void> }> {
-  const { contentLog: mode, contentLogRedact } = deps.config;
-  const contentLog = createContentLog(deps, mode === "off" ? undefined : await createRedact(contentLogRedact));
-  const report = (error: unknown) => deps.log.warn("maintenance_failed", { error });
-  const timer = setInterval(() => void contentLog.prune().catch(report), pruneMs).unref();
-  return {
-    contentLog,
-    async close() {
-      clearInterval(timer);
-      const { promise, resolve } = Promise.withResolvers<void>();
-      const limit = setTimeout(resolve, closeMsMax);
-      await Promise.race([contentLog.keeper?.flush(), promise]);
-      clearTimeout(limit);
-    },
-  };
 }
 
 /** A call that was served by a fallback has rows with a number behind its id. */

@@ -1,10 +1,19 @@
 import { Type } from "@sinclair/typebox";
 import { GatewayError } from "../../contract/index.ts";
+import type { PageApiOf } from "../../http/dashboard-api/index.ts";
 import type { HttpDeps } from "../../http/deps.ts";
 import { toIso } from "../../http/forms/serializers.ts";
 import { withAdminSession, withTeamSession } from "../../http/lifecycle/session.ts";
 import { formBody } from "../../http/lifecycle/validate.ts";
 import { mayAdminister } from "../../tenants/index.ts";
+import type { ContentLog } from "./content-log.ts";
+
+/** The types of these routes, and of the facts of the module about a request, for its pages. */
+export type ContentApi = PageApiOf<
+  ReturnType<typeof contentRoutes>[number] | ReturnType<typeof accountContentRoutes>[number],
+  unknown,
+  { has_content: boolean }
+>;
 
 const Switch = formBody({ on: Type.Boolean(), key: Type.Optional(Type.String({ minLength: 1, maxLength: 100 })) });
 
@@ -13,8 +22,7 @@ const Switch = formBody({ on: Type.Boolean(), key: Type.Optional(Type.String({ m
  * log, which another site must not be able to cause; viewers therefore may not. Of a team's, only its admins see the
  * prompts: everybody's are among them.
  */
-export function contentController(deps: HttpDeps) {
-  const { contentLog } = deps;
+export function contentRoutes(deps: HttpDeps, contentLog: ContentLog) {
   const route = withTeamSession(deps);
   return [
     route.get("/content", async ({ user }) => toContentLogJson(await contentLog.describe(user.accountId))),
@@ -34,8 +42,8 @@ export function contentController(deps: HttpDeps) {
 }
 
 /** For administrators: whose prompts and answers are kept, and the deletion of what an account has. */
-export function adminContentController(deps: HttpDeps) {
-  const { contentLog, accounts } = deps;
+export function accountContentRoutes(deps: HttpDeps, contentLog: ContentLog) {
+  const { accounts } = deps;
   const expectAccount = async (id: string) => {
     if ((await accounts.find(id))?.id !== id) throw new GatewayError("not_found", "There is no account with this id");
   };
@@ -60,7 +68,7 @@ export function adminContentController(deps: HttpDeps) {
   ];
 }
 
-type Described = Awaited<ReturnType<HttpDeps["contentLog"]["describe"]>>;
+type Described = Awaited<ReturnType<ContentLog["describe"]>>;
 
 /** `keys` are those that are switched on by themselves; `all` keeps the content of every call. */
 function toContentLogJson({ mode, days, maxMb, account, keyIds, records, bytes }: Described) {

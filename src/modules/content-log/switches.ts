@@ -1,7 +1,7 @@
 import { recordAudit } from "../../audit/index.ts";
-import type { Config } from "../../config/index.ts";
 import { GatewayError } from "../../contract/index.ts";
 import type { Store } from "../../db/index.ts";
+import type { ContentSettings } from "./settings.ts";
 
 /** For whom prompts and answers are kept: for an account with all its keys, or for single keys. */
 export interface ContentSwitches {
@@ -35,11 +35,11 @@ export async function readSwitches({ db }: Pick<Store, "db">, accountId: string)
  * @throws {GatewayError} `not_found`; `conflict` to switch on where CONTENT_LOG is not `selected`.
  */
 export async function setSwitch(
-  { store, config, now }: { store: Store; config: Pick<Config, "contentLog">; now: () => number },
+  { store, mode, now }: { store: Store; mode: ContentSettings["contentLog"]; now: () => number },
   { accountId, keyId, on, by }: SwitchChange,
 ): Promise<void> {
-  if (on && config.contentLog !== "selected") {
-    const message = `CONTENT_LOG is ${config.contentLog}; only with CONTENT_LOG=selected can this be switched on for some`;
+  if (on && mode !== "selected") {
+    const message = `CONTENT_LOG is ${mode}; only with CONTENT_LOG=selected can this be switched on for some`;
     throw new GatewayError("conflict", message);
   }
   await store.change(async (db) => {

@@ -3,13 +3,12 @@ import { type Caller, GatewayError } from "../../../src/contract/index.ts";
 import { type Blobs, openStore, type StoredBlob } from "../../../src/db/index.ts";
 import type { HttpDeps } from "../../../src/http/deps.ts";
 import { MemoryAccountant } from "../../../src/http/memory/call-memory.ts";
-import type { HttpModule } from "../../../src/http/module.ts";
+import { type HttpModule, hooksOf } from "../../../src/http/module.ts";
 import { createHttp } from "../../../src/http/server.ts";
 import { SseHeartbeat } from "../../../src/http/sse/sse-stream.bun.ts";
 import { createSignIn, TokenIssuers } from "../../../src/identity/index.ts";
 import { LoadShedder } from "../../../src/kernel/index.ts";
 import { createAccounts } from "../../../src/keys/index.ts";
-import { createContentLog } from "../../../src/modules/content-log/content-log.ts";
 import type { ProviderPlugin } from "../../../src/provider/index.ts";
 import { Providers, SecretBox } from "../../../src/providers/index.ts";
 import { completionOf } from "../kernel/streams.ts";
@@ -88,9 +87,8 @@ export function httpOf(
     log,
     now,
     signIn: createSignIn({ store, secret: "a secret for tests", signUp: "closed", now, report }),
-    facts: () => ({}),
+    ...hooksOf(modules),
     ledger: bench.ledger,
-    contentLog: createContentLog({ config: changes.config ?? config, store, log, now }),
     kernel: bench.kernel,
     snapshot,
     catalogue: noCatalogue,

@@ -54,12 +54,6 @@ const sentences: AuditTexts["sentences"] = {
   "alert.mute": ({ until }) => (until ? `Muted an alert until ${until}` : "Muted an alert"),
   "alert.unmute": () => "Unmuted an alert",
   "alert.channel_delete": () => "Deleted an alert channel",
-  "content.view": ({ request }) => `Viewed the content of request ${request}`,
-  "content.switch": ({ on, name }) => {
-    const whose = name === undefined ? "the account" : `the API key “${name}”`;
-    return `${on === true ? "Began" : "Stopped"} keeping prompts and answers of ${whose}`;
-  },
-  "content.delete": ({ requests }) => `Deleted the prompts and answers of ${formatCount(Number(requests))} requests`,
   "alert.smtp": (_, subject) =>
     subject === "none" ? "Removed the mail server of alerts" : "Set the mail server of alerts",
   "call.end": ({ model }) => `Ended a running call${model === null ? "" : ` of ${model}`}`,
@@ -165,11 +159,6 @@ const groups: readonly AuditGroup[] = [
       budget: "Budget of an account set",
       switch: "Switched to an account",
     },
-  },
-  {
-    name: "content",
-    label: "Prompts and answers",
-    actions: { switch: "Keeping switched on or off", view: "Content looked at", delete: "Content deleted" },
   },
   {
     name: "key",

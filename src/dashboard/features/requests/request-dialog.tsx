@@ -1,12 +1,12 @@
 import type { ReactNode } from "react";
 import { Link } from "wouter";
-import { ContentPanel } from "../../../modules/content-log/dashboard/content-panel.tsx";
 import { useBaseUrl } from "../../data/api.ts";
 import { formatCount, formatMs, formatSecond } from "../../format.ts";
 import { LinkButton } from "../../kit/button.tsx";
 import { CopyButton } from "../../kit/copy.tsx";
 import { Dialog, DialogContent } from "../../kit/dialog.tsx";
 import { Callout, Loaded } from "../../kit/feedback.tsx";
+import { usePlace } from "../../kit/modules.tsx";
 import { Fact, Usd } from "../../kit/page.tsx";
 import { setParams } from "../../kit/url-state.ts";
 import { createSnippet } from "../connect/snippets.ts";
@@ -35,6 +35,7 @@ const filterBy = (name: string, value: string) => setParams({ request: "", [name
 
 function Detail({ detail, isAdmin }: { detail: RequestDetail; isAdmin: boolean }) {
   const baseUrl = useBaseUrl();
+  const parts = usePlace("request-detail");
   const name = detail.model_name ?? detail.model ?? "";
   const {
     requests,
@@ -116,7 +117,9 @@ function Detail({ detail, isAdmin }: { detail: RequestDetail; isAdmin: boolean }
         <Fact name="Lowered fields">{toPairs(lowered)}</Fact>
         <Fact name="Node">{detail.node}</Fact>
       </dl>
-      {detail.has_content && <ContentPanel request={detail} />}
+      {parts.map((Part) => (
+        <Part key={Part.name} request={detail} />
+      ))}
       {(attempts.length > 0 || detail.runs.length > 1) && <Timeline detail={detail} />}
       {warnings.length > 0 && (
         <div>

@@ -1,8 +1,8 @@
-import { ContentSection } from "../../../modules/content-log/dashboard/own-section.tsx";
 import { toRoleName } from "../../data/roles.ts";
 import { useMe } from "../../data/session.ts";
 import { Loaded } from "../../kit/feedback.tsx";
 import { Form, Submit } from "../../kit/form.tsx";
+import { usePlace } from "../../kit/modules.tsx";
 import { Fact, PageHead, Section } from "../../kit/page.tsx";
 import { toast } from "../../kit/toast.tsx";
 import { useOwnAlerts } from "../alerts/api.ts";
@@ -16,6 +16,7 @@ import { SessionsSection } from "./sessions-section.tsx";
 
 export default function SettingsPage() {
   const { data: me } = useMe();
+  const atEnd = usePlace("settings-end");
   if (me === undefined) return null;
   const isTeamAdmin = me.team_role === "admin" && me.role !== "viewer";
   return (
@@ -39,7 +40,9 @@ export default function SettingsPage() {
         <PasswordForm email={me.email} />
         <SecondFactorSection isOn={me.second_factor} />
         <SessionsSection />
-        <ContentSection />
+        {atEnd.map((Part) => (
+          <Part key={Part.name} />
+        ))}
         {isTeamAdmin && <AlertsSection />}
       </div>
     </>

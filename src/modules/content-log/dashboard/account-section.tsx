@@ -1,5 +1,5 @@
 import { useRef } from "react";
-import { type AccountDetail, useAccountKeys } from "../../../dashboard/data/admin.ts";
+import { useAccountKeys } from "../../../dashboard/data/admin.ts";
 import { getKeyState } from "../../../dashboard/features/keys/api.ts";
 import { Callout, Loaded } from "../../../dashboard/kit/feedback.tsx";
 import { Check } from "../../../dashboard/kit/field.tsx";
@@ -9,12 +9,12 @@ import { type ContentLog, deleteAccountContent, switchContent, useAccountContent
 import { KeptRecords } from "./own-section.tsx";
 
 interface ContentProps {
-  account: AccountDetail;
+  account: { readonly id: string; readonly email: string };
   mayChange: boolean;
 }
 
 /** Whether prompts and answers of an account are kept. */
-export function ContentSection({ account, mayChange }: ContentProps) {
+export function AccountContent({ account, mayChange }: ContentProps) {
   const content = useAccountContent(account.id);
   return (
     <Section title="Prompts and answers">

@@ -1,5 +1,8 @@
 import useSWR, { mutate } from "swr";
-import { api, request } from "../../../dashboard/data/api.ts";
+import { pageClient, request } from "../../../dashboard/data/api.ts";
+import type { ContentApi } from "../page-routes.ts";
+
+const { api } = pageClient<ContentApi>().dashboard;
 
 const getOwn = () => request(api.content.get());
 const getOf = (id: string) => request(api.admin.accounts({ id }).content.get());
@@ -21,6 +24,12 @@ export function isKept({ mode, account, keys }: ContentLog): boolean {
 /** Whether the content of the calls of one key is kept. */
 export function isKeptOfKey({ mode, account, keys }: ContentLog, keyId: string): boolean {
   return mode === "all" || (mode === "selected" && (account || keys.includes(keyId)));
+}
+
+/** Whether the content of a request of the log is there. It shares what the dialog of the request has read. */
+export function useHasContent(id: string): boolean {
+  const read = () => request(api.requests({ id }).get());
+  return useSWR(["request", id], read, { revalidateIfStale: false }).data?.has_content === true;
 }
 
 /** Fetches prompt and answer. Reading another user's content is recorded in the audit log. */

@@ -1,17 +1,20 @@
 import { useState } from "react";
 import { useMe } from "../../../dashboard/data/session.ts";
-import type { RequestDetail } from "../../../dashboard/features/requests/api.ts";
 import { formatCount } from "../../../dashboard/format.ts";
 import { Button, LinkButton } from "../../../dashboard/kit/button.tsx";
 import { Callout } from "../../../dashboard/kit/feedback.tsx";
 import { toast } from "../../../dashboard/kit/toast.tsx";
 import { useAction } from "../../../dashboard/kit/use-action.ts";
-import { type Content, deleteContent, fetchContent } from "./api.ts";
+import { type Content, deleteContent, fetchContent, useHasContent } from "./api.ts";
 
 const shownCharactersMax = 1500;
 
 /** Prompt and answer. They are fetched only on demand, because reading another user's content is recorded. */
-export function ContentPanel({ request: { id, account } }: { request: RequestDetail }) {
+export function ContentPanel({ request }: { request: { readonly id: string; readonly account: string } }) {
+  return useHasContent(request.id) && <Kept id={request.id} account={request.account} />;
+}
+
+function Kept({ id, account }: { id: string; account: string }) {
   const { data: me } = useMe();
   const [content, setContent] = useState<Content>();
   const show = useAction(async () => setContent(await fetchContent(id)));
