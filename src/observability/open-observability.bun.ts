@@ -1,11 +1,11 @@
 import { type Config, toListenError } from "../config/index.ts";
 import type { CallObserver, Log } from "../kernel/index.ts";
 import type { OnCommit } from "../ledger/index.ts";
+import type { ContentExport } from "../modules/otlp/contents.bun.ts";
+import type { OtlpOptions } from "../modules/otlp/otlp-options.ts";
 import type { OpenLog } from "./log.ts";
 import type { GatewaySnapshot } from "./metrics/gateway-metrics.ts";
 import { createBearerAuth, listenMetrics, type MetricsEndpoint } from "./metrics/listen-metrics.bun.ts";
-import type { ContentExport } from "./otlp-contents.bun.ts";
-import type { OtlpOptions } from "./otlp-options.ts";
 
 /** The configured metrics and traces. */
 export interface Observability {
@@ -55,13 +55,17 @@ async function openExports(config: Config, { log, version }: ObservabilityDeps, 
   if (options === undefined) return undefined;
   const metrics =
     config.otelMetricsExporter === "otlp"
-      ? (await import("./metrics/otlp-metrics.bun.ts")).openOtlpMetrics(options)
+      ? (await import("../modules/otlp/metrics.bun.ts")).openOtlpMetrics(options)
       : undefined;
   const logs =
-    config.otelLogsExporter === "otlp" ? (await import("./otlp-logs.bun.ts")).openOtlpLogs(options) : undefined;
+    config.otelLogsExporter === "otlp"
+      ? (await import("../modules/otlp/logs.bun.ts")).openOtlpLogs(options)
+      : undefined;
   const contents =
     config.otelContent === "true"
-      ? (await import("./otlp-contents.bun.ts")).openOtlpContents(options, (call) => traces?.calls.spanOf(call))
+      ? (await import("../modules/otlp/contents.bun.ts")).openOtlpContents(options, (call) =>
+          traces?.calls.spanOf(call),
+        )
       : undefined;
   if (metrics === undefined && logs === undefined && contents === undefined) return undefined;
   if (logs !== undefined) log.sendTo(logs.sink);
@@ -107,7 +111,7 @@ async function openScraped(
 async function openTraces(config: Config, deps: ObservabilityDeps) {
   const options = getOtlpOptions(config, deps.version.version);
   if (options === undefined) return undefined;
-  const traces = await import("./traces/open-traces.bun.ts");
+  const traces = await import("../modules/otlp/traces/open-traces.bun.ts");
   const report = (event: string, fields: Record<string, unknown>) => deps.log.warn(event, fields);
   return traces.openTraces({ ...options, ratio: config.traceRatio, report });
 }

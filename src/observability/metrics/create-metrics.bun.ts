@@ -1,6 +1,6 @@
 import { Registry } from "prom-client";
 import { type CallObserver, monotonicNow } from "../../kernel/index.ts";
-import type { SpanCounts } from "../traces/span-queue.ts";
+import type { SpanCounts } from "../../modules/otlp/traces/span-queue.ts";
 import { CallMetrics } from "./call-metrics.ts";
 import {
   addCommitMetrics,

@@ -1,7 +1,7 @@
 import { Gauge, Histogram, type Registry } from "prom-client";
 import { type Capability, capabilities, nanodollarsPerUsd } from "../../contract/index.ts";
 import { type ClientCall, describeRoutes, type Registry as ModelRegistry } from "../../kernel/index.ts";
-import type { SpanCounts } from "../traces/span-queue.ts";
+import type { SpanCounts } from "../../modules/otlp/traces/span-queue.ts";
 import { addCounter, addGauge, addValue, type Sample } from "./scraped-metrics.ts";
 
 /** State of the running gateway that a scrape reads. */

@@ -6,8 +6,8 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from "@opentelemetry/sdk-trace";
-import { trimSlashes } from "../../contract/index.ts";
-import { monotonicNow } from "../../kernel/index.ts";
+import { trimSlashes } from "../../../contract/index.ts";
+import { monotonicNow } from "../../../kernel/index.ts";
 import type { OtlpOptions } from "../otlp-options.ts";
 import { CallTraces } from "./call-traces.ts";
 import { boundQueue, countExports, SpanCounts } from "./span-queue.ts";

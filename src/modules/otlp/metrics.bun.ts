@@ -10,8 +10,8 @@ import {
   trimSlashes,
 } from "../../contract/index.ts";
 import { type CallObserver, type ClientCall, monotonicNow } from "../../kernel/index.ts";
-import type { OtlpOptions } from "../otlp-options.ts";
-import { addAmounts, operations, providerName } from "../traces/span-attributes.ts";
+import type { OtlpOptions } from "./otlp-options.ts";
+import { addAmounts, operations, providerName } from "./traces/span-attributes.ts";
 
 const exportEveryMs = 15_000;
 const exportMsMax = 5_000;

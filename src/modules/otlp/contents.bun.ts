@@ -2,8 +2,8 @@ import { type Attributes, ROOT_CONTEXT, type SpanContext, trace } from "@opentel
 import { OTLPLogExporter } from "@opentelemetry/exporter-logs-otlp-http";
 import { resourceFromAttributes } from "@opentelemetry/resources";
 import { BatchLogRecordProcessor, LoggerProvider } from "@opentelemetry/sdk-logs";
-import { trimSlashes } from "../contract/index.ts";
-import type { ClientCall } from "../kernel/index.ts";
+import { trimSlashes } from "../../contract/index.ts";
+import type { ClientCall } from "../../kernel/index.ts";
 import type { OtlpOptions } from "./otlp-options.ts";
 import { operations, providerName } from "./traces/span-attributes.ts";
 

@@ -10,9 +10,9 @@ import {
   type Tracer,
   trace,
 } from "@opentelemetry/api";
-import { UpstreamError } from "../../contract/index.ts";
-import type { Attempt, CallObserver, ClientCall } from "../../kernel/index.ts";
-import { attemptOutcome } from "../attempt-outcome.ts";
+import { UpstreamError } from "../../../contract/index.ts";
+import type { Attempt, CallObserver, ClientCall } from "../../../kernel/index.ts";
+import { attemptOutcome } from "../../../observability/attempt-outcome.ts";
 import { callAttributes, operations, providerName } from "./span-attributes.ts";
 
 interface TracedAttempt {

@@ -5,9 +5,9 @@ import {
   nanodollarsPerUsd,
   promptMeters,
   sumOutputTokens,
-} from "../../contract/index.ts";
-import type { ClientCall } from "../../kernel/index.ts";
-import type { Model } from "../../provider/index.ts";
+} from "../../../contract/index.ts";
+import type { ClientCall } from "../../../kernel/index.ts";
+import type { Model } from "../../../provider/index.ts";
 
 /** OpenTelemetry's operation names, and our own for operations without one. */
 export const operations: Readonly<Record<Capability, string>> = {
