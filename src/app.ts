@@ -24,6 +24,8 @@ import {
   tokenSource,
 } from "./identity/index.ts";
 import {
+  type CallObserver,
+  combineObservers,
   createPublicRequest,
   fetchDocument,
   isPublicAddress,
@@ -43,8 +45,8 @@ import {
   remoteCalls,
   withTimeout,
 } from "./ledger/index.ts";
-import { modules, openModules } from "./modules/index.ts";
-import type { Observability } from "./observability/index.ts";
+import { modules, type OpenedModule, openModules } from "./modules/index.ts";
+import type { LogSink, Observability } from "./observability/index.ts";
 import type { Model, ProviderPlugin } from "./provider/index.ts";
 import {
   getModelNames,
@@ -91,7 +93,9 @@ export interface AppOptions {
   readonly bounds?: Partial<UpstreamBounds>;
   /** Silence in a stream before a heartbeat; absent: SSE_HEARTBEAT_SECONDS. */
   readonly sseHeartbeatMs?: number;
-  /** Metrics and traces; absent: none. */
+  /** Has the lines of the log sent on, for modules; absent: they are not. */
+  readonly sendLog?: (sink: LogSink) => void;
+  /** Metrics; absent: none. */
   readonly observability?: Observability | undefined;
   /** Verifies the ledger in another process, for alerts; absent: nobody does so by a timer. */
   readonly verifyLedger?: VerifyLedger;
@@ -135,6 +139,8 @@ class StartError extends Error {
  */
 export async function createApp(options: AppOptions): Promise<App> {
   const { config, store, log, observability, now = Date.now } = options;
+  // First, so they are sent the log of all else.
+  const opened = await openModules(modules, { ...options, now, sendLog: options.sendLog ?? (() => undefined) });
   const providers = await openProviders(options, now);
   const tokenIssuers = openTokenIssuers(options);
   const resolveModels = createClaimReader(providers, log);
@@ -158,14 +164,13 @@ export async function createApp(options: AppOptions): Promise<App> {
     isDraining: () => loadShedder.isDraining,
     now,
   });
-  const observer = service.observe(providers.observe(observability?.calls));
+  const observer = service.observe(
+    providers.observe(combine([observability?.calls, ...opened.map((module) => module.observer)])),
+  );
   const kernel: Kernel = { registry: providers.snapshot.registry, ledger, network, log, now: monotonicNow, observer };
   const bounds = { maxConcurrentCalls: config.maxConcurrentCalls, lagMsMax: config.overloadLagMs };
   const loadShedder = new LoadShedder(bounds, monotonicNow, (event, fields) => log.warn(event, fields));
   const memory = openMemory(options, loadShedder);
-  const { contents } = observability ?? {};
-  const contentSinks = () => (contents === undefined ? [] : [contents]);
-  const opened = await openModules(modules, { config, store, log, now, contentSinks });
   const http = createHttp(
     {
       ...(await openSignIn(options, now)),
@@ -211,6 +216,7 @@ export async function createApp(options: AppOptions): Promise<App> {
       drainCuts: loadShedder.cutCounts,
     }),
     isSandbox: () => providers.snapshot.sandbox,
+    counters: opened.flatMap(({ counters = [] }) => counters),
   });
   providers.start((snapshot) => {
     kernel.registry = snapshot.registry;
@@ -250,22 +256,30 @@ export async function createApp(options: AppOptions): Promise<App> {
     async prepare() {
       for (const path of preparedPaths) await http.handle(new Request(new URL(path, "http://localhost")));
     },
-    async flush() {
-      await Promise.all(opened.map((module) => module.flush?.()));
-    },
+    flush: () => flushModules(opened),
     async close(waitMs = 0) {
       for (const stop of [stopMaintenance, stopAlerts, closeNetwork]) stop();
       await providers.close();
-      const [waiting] = await Promise.all([
-        ledger.close(waitMs),
-        refusals.flush(),
-        ...opened.map((module) => module.close?.()),
-      ]);
+      const [waiting] = await Promise.all([ledger.close(waitMs), refusals.flush(), flushModules(opened)]);
       if (waiting > 0) log.warn("charges_spooled", { calls: waiting, folder: getSpoolFolder(config) });
       await rollup.close().catch((error) => log.error("maintenance_failed", { error }));
       await accounts.saveLastUsed().catch((error) => log.error("maintenance_failed", { error }));
+      // Last: modules send on what the others have logged and written.
+      await Promise.all(opened.map((module) => module.close?.()));
     },
   };
+}
+
+async function flushModules(opened: readonly OpenedModule[]): Promise<void> {
+  await Promise.all(opened.map((module) => module.flush?.()));
+}
+
+/** All observers as one; `undefined` if there are none. */
+function combine(observers: readonly (CallObserver | undefined)[]): CallObserver | undefined {
+  return observers.reduce((all, each) => {
+    if (all === undefined || each === undefined) return all ?? each;
+    return combineObservers(all, each);
+  }, undefined);
 }
 
 async function openProviders(options: AppOptions, now: () => number): Promise<Providers> {

@@ -95,7 +95,6 @@ export function readConfig(env: Environment, groups: readonly SettingGroup[] = [
   checkSignIn(values);
   checkTogether({ settings, together }, values);
   checkMetrics(values);
-  checkOtelContent(values, env);
   for (const group of groups) readGroup(group, env);
   return {
     ...values,
@@ -349,17 +348,6 @@ function checkMetrics({ workers, metricsPort, metricsToken, port }: Values): voi
     throw new ConfigError("METRICS_PORT", `it is ${metricsPort}, expected at most ${65_536 - workers}`);
   if (port < metricsPort || port > last) return;
   throw new ConfigError("METRICS_PORT", `it is ${metricsPort} and overlaps with PORT, expected another port`);
-}
-
-/** Content that nobody keeps, or that has nowhere to go, would be missed only when it is looked for. */
-function checkOtelContent({ otelContent, otlpEndpoint }: Values, env: Environment): void {
-  const contentLog = readText(env, "CONTENT_LOG")?.toLowerCase() ?? "off";
-  if (otelContent !== "true" || (contentLog !== "off" && otlpEndpoint !== undefined)) return;
-  const problem =
-    contentLog === "off"
-      ? "it is true, but CONTENT_LOG is off, expected selected or all"
-      : "it is true, but OTEL_EXPORTER_OTLP_ENDPOINT is not set, expected a collector";
-  throw new ConfigError("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", problem);
 }
 
 function toAbsolute(folder: string, env: Environment): string {

@@ -21,6 +21,7 @@ export {
   makeHome,
 } from "./paths.ts";
 export {
+  accepted,
   anyText,
   choice,
   defineSettings,

@@ -1,4 +1,4 @@
-import { apiKeyForm, isIssuer, isPlainUrl, parseApiKey, parsePostgresUrl } from "../contract/index.ts";
+import { apiKeyForm, isIssuer, parseApiKey, parsePostgresUrl } from "../contract/index.ts";
 import {
   accepted,
   anyText,
@@ -189,30 +189,6 @@ export const settings = {
   metricsHost: setting("METRICS_HOST", "127.0.0.1", hostName),
   /** Bearer token of a scrape; without METRICS_PORT it opens `/metrics` on the API's port. */
   metricsToken: secret("METRICS_TOKEN", matching(/^[\x21-\x7e]{16,256}$/, "16 to 256 characters without spaces")),
-  /** OTLP collector, without `/v1/traces`; absent: no tracing. OpenTelemetry defines the names of these variables. */
-  otlpEndpoint: optional(
-    "OTEL_EXPORTER_OTLP_ENDPOINT",
-    accepted(isPlainUrl, "an http or https URL such as http://127.0.0.1:4318, without user name, query or fragment"),
-  ),
-  /** Headers of each export, such as a collector's key. */
-  otlpHeaders: secret(
-    "OTEL_EXPORTER_OTLP_HEADERS",
-    matching(
-      /^[A-Za-z0-9_-]+=[\x21-\x2b\x2d-\x7e]+(,[A-Za-z0-9_-]+=[\x21-\x2b\x2d-\x7e]+)*$/,
-      "headers such as x-api-key=word,x-tenant=word",
-    ),
-  ),
-  /** Whether metrics of calls, and the log, are sent to that collector too. */
-  otelMetricsExporter: setting("OTEL_METRICS_EXPORTER", "none", choice("none", "otlp")),
-  otelLogsExporter: setting("OTEL_LOGS_EXPORTER", "none", choice("none", "otlp")),
-  /** Whether the prompts and answers that CONTENT_LOG keeps are sent there too. */
-  otelContent: setting("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "false", choice("false", "true")),
-  otelServiceName: setting("OTEL_SERVICE_NAME", "modelgate", matching(/^.{1,200}$/su, "a name of 1 to 200 characters")),
-  /** Share of calls to trace when the caller's `traceparent` does not decide it. */
-  traceRatio: setting("OTEL_TRACES_SAMPLER_ARG", "1", {
-    expected: "a number from 0 to 1",
-    parse: (text) => (/^[01](\.\d{1,9})?$/.test(text) && Number(text) <= 1 ? Number(text) : undefined),
-  }),
   /** Simulated answers; `auto`: on a loopback address when no provider has a credential. */
   sandbox: setting("SANDBOX", "auto", choice("on", "off", "auto")),
 } satisfies Record<string, Setting>;

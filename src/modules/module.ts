@@ -3,7 +3,8 @@ import type { Config, SettingGroup } from "../config/index.ts";
 import type { Store } from "../db/index.ts";
 import type { HttpModule } from "../http/module.ts";
 import type { AnyResource } from "../http/resources/resource.ts";
-import type { ClientCall, Log } from "../kernel/index.ts";
+import type { CallObserver, ClientCall, Log } from "../kernel/index.ts";
+import type { LogSink, ScrapedMetric } from "../observability/index.ts";
 
 /**
  * A feature that can be deleted: its folder has its settings, routes, pages and texts, and the gateway knows it by its line in
@@ -26,12 +27,20 @@ export interface ModuleParts {
   readonly store: Store;
   readonly log: Log;
   readonly now: () => number;
+  readonly version: string;
+  /** Has the lines of the log sent on. */
+  sendLog(sink: LogSink): void;
   /** Everybody who gets content that is kept. */
   readonly contentSinks: () => readonly ContentSink[];
 }
 
 /** A module of a gateway that runs. */
 export interface OpenModule extends Omit<HttpModule, "resources"> {
+  /** Learns of attempts, calls and refusals. */
+  readonly observer?: CallObserver;
+  /** Counters for Prometheus. */
+  readonly counters?: readonly ScrapedMetric[];
+  readonly contentSink?: ContentSink;
   /** Writes what is still to be written. */
   flush?(): Promise<void>;
   close?(): Promise<void>;
@@ -53,10 +62,17 @@ interface KeptTurn {
   readonly text: string;
 }
 
+/** An open module with what it declares. */
+export type OpenedModule = OpenModule & Pick<Module, "resources">;
+
 /** Opens modules for a gateway. */
 export async function openModules(
   modules: readonly Module[],
-  parts: ModuleParts,
-): Promise<(OpenModule & Pick<Module, "resources">)[]> {
-  return await Promise.all(modules.map(async ({ resources = [], open }) => ({ ...(await open(parts)), resources })));
+  common: Omit<ModuleParts, "contentSinks">,
+): Promise<OpenedModule[]> {
+  let opened: readonly OpenedModule[] = [];
+  const contentSinks = () => opened.flatMap(({ contentSink = [] }) => contentSink);
+  const parts = { ...common, contentSinks };
+  opened = await Promise.all(modules.map(async ({ resources = [], open }) => ({ ...(await open(parts)), resources })));
+  return [...opened];
 }

@@ -7,7 +7,7 @@ import { settings } from "./settings.ts";
 
 const pruneMs = 60_000;
 /** How long the end of the process waits for unwritten content. */
-const closeMsMax = 5000;
+const flushMsMax = 5000;
 
 /**
  * Opens the content log with its timer.
@@ -42,13 +42,14 @@ export async function openContentLog({ config, store, log, now, contentSinks }: 
         return copy && { request: copy.request, ended: (call, answer) => keeper.keep(call, copy, answer) };
       },
     }),
-    flush: async () => await keeper?.flush(),
-    async close() {
-      clearInterval(timer);
+    async flush() {
       const { promise, resolve } = Promise.withResolvers<void>();
-      const limit = setTimeout(resolve, closeMsMax);
+      const limit = setTimeout(resolve, flushMsMax);
       await Promise.race([keeper?.flush(), promise]);
       clearTimeout(limit);
+    },
+    async close() {
+      clearInterval(timer);
     },
   };
 }

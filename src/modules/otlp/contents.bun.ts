@@ -4,6 +4,7 @@ import { resourceFromAttributes } from "@opentelemetry/resources";
 import { BatchLogRecordProcessor, LoggerProvider } from "@opentelemetry/sdk-logs";
 import { trimSlashes } from "../../contract/index.ts";
 import type { ClientCall } from "../../kernel/index.ts";
+import type { ContentSink } from "../module.ts";
 import type { OtlpOptions } from "./otlp-options.ts";
 import { operations, providerName } from "./traces/span-attributes.ts";
 
@@ -14,18 +15,12 @@ const batchMs = 1_000;
 const exportMsMax = 5_000;
 const closeMsMax = 2_000;
 
-/** One message, or what else was said. */
-interface Turn {
-  readonly role: string;
-  readonly text: string;
-}
-
 /** Prompts and answers that are sent to the collector as events of the GenAI conventions. */
-export interface ContentExport {
-  /** Takes what an event says of a call that has ended; the returned function sends it with its text, which is redacted. */
-  prepare(call: ClientCall): (content: { readonly request: readonly Turn[]; readonly answer: readonly Turn[] }) => void;
+interface ContentExport extends ContentSink {
   close(): Promise<void>;
 }
+
+type Turn = Parameters<ReturnType<ContentSink["prepare"]>>[0]["request"][number];
 
 /** @param spanOf The span of a call that has ended. */
 export function openOtlpContents(

@@ -4,7 +4,7 @@ import { resourceFromAttributes } from "@opentelemetry/resources";
 import { BatchLogRecordProcessor, LoggerProvider } from "@opentelemetry/sdk-logs";
 import { trimSlashes } from "../../contract/index.ts";
 import { nameError } from "../../lib/describe-error.ts";
-import type { LoggedEvent, LogSink } from "../../observability/log.ts";
+import type { LoggedEvent, LogSink } from "../../observability/index.ts";
 import type { OtlpOptions } from "./otlp-options.ts";
 
 /** Queued records: some seconds of a busy gateway. Beyond that they are lost. */

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { ConfigError, readConfig } from "../../../src/config/index.ts";
 import { settings } from "../../../src/modules/content-log/settings.ts";
+import { settings as otlp } from "../../../src/modules/otlp/settings.ts";
 
 const databaseUrl = "postgres://gate@127.0.0.1/gate";
 const secretsKey = "0123456789abcdef0123456789abcdef";
@@ -25,7 +26,7 @@ describe("CONTENT_LOG", () => {
   ])("%j is refused", (env, variable) => {
     let thrown: unknown;
     try {
-      readConfig(env as Record<string, string>, [settings]);
+      readConfig(env as Record<string, string>, [settings, otlp]);
     } catch (error) {
       thrown = error;
     }

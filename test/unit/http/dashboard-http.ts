@@ -28,7 +28,15 @@ export async function dashboardHttp(
   const { now } = clock;
   const store = await temporaryStore(undefined, now);
   const config = readConfig({ MODELGATE_HOME: join(tmpdir(), "modelgate-dashboard-test"), ...env });
-  const ofModules = await open({ config, store, log, now, contentSinks: () => [] });
+  const ofModules = await open({
+    config,
+    store,
+    log,
+    now,
+    version: "test",
+    sendLog: () => undefined,
+    contentSinks: () => [],
+  });
   const http = httpOf(
     plugins,
     {

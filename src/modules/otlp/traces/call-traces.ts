@@ -12,7 +12,7 @@ import {
 } from "@opentelemetry/api";
 import { UpstreamError } from "../../../contract/index.ts";
 import type { Attempt, CallObserver, ClientCall } from "../../../kernel/index.ts";
-import { attemptOutcome } from "../../../observability/attempt-outcome.ts";
+import { attemptOutcome } from "../../../observability/index.ts";
 import { callAttributes, operations, providerName } from "./span-attributes.ts";
 
 interface TracedAttempt {
