@@ -232,7 +232,7 @@ function moduleMayImport(path: string, target: string): boolean {
   const [, , module = "", part = ""] = path.split("/");
   const ofPages = target.includes("/dashboard/");
   if (part === "") {
-    if (module === "pages.ts") return /^src\/modules\/[^/]+\/dashboard\/index\.tsx$/.test(target);
+    if (module === "pages.ts") return /^src\/modules\/[^/]+\/dashboard\/index\.ts$/.test(target);
     if (module === "list.ts") return /^src\/modules\/[^/]+\/index\.ts$/.test(target);
     if (roomOf(target) === "modules") return /^src\/modules\/(list|module)\.ts$/.test(target);
   } else if (part === "dashboard" && ofPages) {
@@ -306,7 +306,7 @@ describe("a breach is found", () => {
     ["src/app.ts", 'import "./modules/payments/open.ts";'],
     ["src/http/server.ts", 'import "../modules/index.ts";'],
     ["src/http/lifecycle/names-module.ts", 'import type { A } from "../../modules/payments/index.ts";'],
-    ["src/dashboard/shell/pages.tsx", 'import "../../modules/payments/dashboard/index.tsx";'],
+    ["src/dashboard/shell/pages.tsx", 'import "../../modules/payments/dashboard/index.ts";'],
     ["src/dashboard/shell/pages.tsx", 'import "../../modules/pages.ts";'],
     ["src/modules/alerts/sideways.ts", 'import "../payments/vouchers.ts";'],
     ["src/modules/payments/open.ts", 'import "./dashboard/api.ts";'],

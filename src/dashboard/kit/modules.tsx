@@ -1,4 +1,5 @@
 import { type ComponentType, createContext, type ReactNode, useContext } from "react";
+import useSWR from "swr";
 import type { IconName } from "./icon.tsx";
 
 /** The places of pages where modules add components, and the props of those. */
@@ -59,6 +60,11 @@ export interface AuditGroup {
 /** Additions of a module to the dashboard. */
 export interface PageModule {
   readonly pages?: readonly ModulePage[];
+  /** Its parts of other pages; their code is loaded after the first page is there. */
+  readonly load: () => Promise<{ readonly parts: ModuleParts }>;
+}
+
+export interface ModuleParts {
   readonly places?: { readonly [Name in keyof Places]?: ComponentType<Places[Name]> };
   readonly audit?: AuditTexts;
 }
@@ -69,9 +75,18 @@ export const ModulesProvider = Modules.Provider;
 
 export const useModules = () => useContext(Modules);
 
+/** The parts of all modules; none until they are loaded. */
+export function useParts(): readonly ModuleParts[] {
+  const modules = useModules();
+  const read = () => Promise.all(modules.map(async ({ load }) => (await load()).parts));
+  return useSWR("parts", read, { revalidateOnFocus: false, revalidateIfStale: false }).data ?? noParts;
+}
+
+const noParts: readonly ModuleParts[] = [];
+
 /** The components of modules at a place. */
 export function usePlace<Name extends keyof Places>(name: Name): readonly ComponentType<Places[Name]>[] {
-  return useModules().flatMap(({ places }) => places?.[name] ?? []);
+  return useParts().flatMap(({ places }) => places?.[name] ?? []);
 }
 
 /** Puts entries behind those that they follow; one that follows none comes last. */

@@ -1,12 +1,12 @@
 import { listRanges } from "../../data/time-range.ts";
 import { Field, SelectField } from "../../kit/field.tsx";
 import { DebouncedField, SpanFields } from "../../kit/log.tsx";
-import { useModules } from "../../kit/modules.tsx";
+import { useParts } from "../../kit/modules.tsx";
 import { setParams } from "../../kit/url-state.ts";
 import { mergeTexts } from "./audit-text.ts";
 
 export function AuditFilters({ params }: { params: URLSearchParams }) {
-  const { actors = {}, groups } = mergeTexts(useModules());
+  const { actors = {}, groups } = mergeTexts(useParts());
   const value = (name: string) => params.get(name) ?? "";
   const isCustom = ["from", "until"].some((name) => params.has(name)) || value("span") === "custom";
   return (

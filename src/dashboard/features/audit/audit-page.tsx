@@ -3,7 +3,7 @@ import { Link } from "wouter";
 import { formatMoment } from "../../format.ts";
 import { Empty, Loaded } from "../../kit/feedback.tsx";
 import { DownloadLinks, LoadMore, NothingFits, useFilters } from "../../kit/log.tsx";
-import { type AuditTexts, useModules } from "../../kit/modules.tsx";
+import { type AuditTexts, useParts } from "../../kit/modules.tsx";
 import { PageHead } from "../../kit/page.tsx";
 import { type Column, Table } from "../../kit/table.tsx";
 import { type AuditEntry, filterNames, toDownload, useAudit } from "./api.ts";
@@ -14,8 +14,8 @@ import { describeAction, describeActor, mergeTexts } from "./audit-text.ts";
 export default function AuditPage() {
   const { params, query, isFiltered } = useFilters(filterNames);
   const log = useAudit(query);
-  const modules = useModules();
-  const columns = useMemo(() => toColumns(mergeTexts(modules)), [modules]);
+  const parts = useParts();
+  const columns = useMemo(() => toColumns(mergeTexts(parts)), [parts]);
   return (
     <>
       <PageHead

@@ -1,7 +1,7 @@
 import { fromSeconds } from "../../data/api.ts";
 import { type Role, toRoleName } from "../../data/roles.ts";
 import { formatCount, formatDay, formatUsd } from "../../format.ts";
-import { type AuditGroup, type AuditTexts, insertAfter, type PageModule } from "../../kit/modules.tsx";
+import { type AuditGroup, type AuditTexts, insertAfter, type ModuleParts } from "../../kit/modules.tsx";
 import { titleOfRule } from "../alerts/rule-titles.ts";
 import type { AuditEntry } from "./api.ts";
 
@@ -222,8 +222,8 @@ const groups: readonly AuditGroup[] = [
 ];
 
 /** The texts of all actions, with those of modules. */
-export function mergeTexts(modules: readonly PageModule[]): AuditTexts {
-  const added = modules.flatMap(({ audit = [] }) => audit);
+export function mergeTexts(parts: readonly ModuleParts[]): AuditTexts {
+  const added = parts.flatMap(({ audit = [] }) => audit);
   return {
     actors: Object.assign({}, actors, ...added.map((texts) => texts.actors)),
     sentences: Object.assign({}, sentences, ...added.map((texts) => texts.sentences)),

@@ -1,20 +1,10 @@
 import { formatDay, formatUsd } from "../../../dashboard/format.ts";
-import type { AuditDetail, PageModule } from "../../../dashboard/kit/modules.tsx";
+import type { AuditDetail, ModuleParts } from "../../../dashboard/kit/modules.tsx";
 import { PayForm, RedeemForm } from "./credit-forms.tsx";
 import { CreditHelp } from "./credit-help.tsx";
 import { RedeemedVouchers } from "./redeemed-vouchers.tsx";
 
-export const payments: PageModule = {
-  pages: [
-    {
-      path: "/admin/vouchers",
-      after: "/admin/keys",
-      name: "Vouchers",
-      icon: "voucher",
-      help: "billing#wallets-and-vouchers",
-      load: () => import("./vouchers-page.tsx"),
-    },
-  ],
+export const parts: ModuleParts = {
   places: {
     "billing-balance": RedeemForm,
     "billing-top": PayForm,

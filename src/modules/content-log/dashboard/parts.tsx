@@ -1,11 +1,11 @@
 import { formatCount } from "../../../dashboard/format.ts";
-import type { PageModule } from "../../../dashboard/kit/modules.tsx";
+import type { ModuleParts } from "../../../dashboard/kit/modules.tsx";
 import { AccountContent } from "./account-section.tsx";
 import { isKeptOfKey, useContentLog } from "./api.ts";
 import { ContentPanel } from "./content-panel.tsx";
 import { ContentNotice, ContentSection } from "./own-section.tsx";
 
-export const contentLog: PageModule = {
+export const parts: ModuleParts = {
   places: {
     "account-end": AccountContent,
     "key-badges": KeptBadge,
