@@ -125,13 +125,13 @@ export function describeConfig(
     if (value === undefined) return toRow(variable, "not set");
     return toRow(variable, secret ? "set" : value === "" ? "/" : String(value));
   };
-  const rows = [
-    ...names.map((name) => toSettingRow(settings[name], config[name])),
-    ...config.groups.flatMap((group) => {
-      const values = config.of(group);
-      return Object.entries(group.settings).map(([name, each]) => toSettingRow(each, values[name]));
-    }),
-  ];
+  const rows = names.map((name) => toSettingRow(settings[name], config[name]));
+  for (const group of config.groups) {
+    const values = config.of(group);
+    const place = rows.findIndex(({ name }) => name === group.after);
+    const added = Object.entries(group.settings).map(([name, each]) => toSettingRow(each, values[name]));
+    rows.splice(place === -1 ? rows.length : place + 1, 0, ...added);
+  }
   for (const { name: pluginName, credential } of plugins) {
     const { keys, baseUrl } = config.credentials({ name: pluginName, credential });
     const prefix = getVariablePrefix(pluginName);

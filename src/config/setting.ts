@@ -60,6 +60,8 @@ export type ValuesOf<S extends Settings> = {
 /** The settings of a module. */
 export interface SettingGroup<S extends Settings = Settings> {
   readonly settings: S;
+  /** The variable that they follow in `modelgate config`; absent: they come last. */
+  readonly after?: string;
   /** Settings that only work together: all of a list are set, or none. */
   readonly together?: readonly (readonly string[])[];
   /** Finds a variable that cannot be used with the others. @param textOf Reads a variable of the gateway or another module. */

@@ -356,6 +356,23 @@ describe("a breach is found", () => {
   });
 });
 
+test("every module has its line in the list, and in the list of pages if it has pages", () => {
+  const folders = readdirSync(join(root, "src/modules"), { withFileTypes: true }).filter((each) => each.isDirectory());
+  const linesFor = (list: string, part: string) => {
+    const listed = importsOf(source.get(`src/modules/${list}`) ?? "").map(({ specifier }) => specifier);
+    const modules = folders.filter(({ name }) => source.has(`src/modules/${name}/${part}`));
+    return [listed, modules.map(({ name }) => `./${name}/${part}`)].map((each) => each.toSorted());
+  };
+  for (const [list, part] of [
+    ["list.ts", "index.ts"],
+    ["pages.ts", "dashboard/index.ts"],
+  ] as const) {
+    const [listed, expected] = linesFor(list, part);
+    expect(listed).toEqual(expected as string[]);
+  }
+  expect(folders.length).toBeGreaterThan(1);
+});
+
 test("nothing stands loose in src but the entry and the composition root", () => {
   const loose = readdirSync(join(root, "src"), { withFileTypes: true }).filter((entry) => entry.isFile());
   expect(loose.map(({ name }) => name).sort()).toEqual(["app.ts", "main.ts"]);

@@ -109,12 +109,12 @@ interface GatewayFacts {
 /** Facts of the gateway that the sign-in page shows, with those of modules. */
 function toGatewayJson({ version, snapshot, config, facts }: HttpDeps): GatewayFacts {
   return {
-    ...facts(),
     version,
     sandbox: snapshot().sandbox,
     base_path: config.basePath,
     sign_up: config.signUp,
     oidc: config.oidcIssuer !== undefined,
+    ...facts(),
   };
 }
 

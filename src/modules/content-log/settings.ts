@@ -1,6 +1,7 @@
 import { anyText, choice, defineSettings, integer, optional, setting, type ValuesOf } from "../../config/index.ts";
 
 export const settings = defineSettings({
+  after: "FILES_MAX_MB",
   settings: {
     /**
      * Accounts whose prompts and answers are kept: no accounts, accounts and keys chosen by an administrator, or all

@@ -11,6 +11,7 @@ import {
 import { isPlainUrl } from "../../contract/index.ts";
 
 export const settings = defineSettings({
+  after: "METRICS_TOKEN",
   settings: {
     /** Collector, without `/v1/traces`; absent: no tracing. OpenTelemetry defines the names of these variables. */
     otlpEndpoint: optional(

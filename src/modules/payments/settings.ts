@@ -2,6 +2,7 @@ import { defineSettings, matching, secret } from "../../config/index.ts";
 
 /** Both absent: no payments are accepted. */
 export const settings = defineSettings({
+  after: "JWT_NETWORKS",
   settings: {
     stripeSecretKey: secret(
       "STRIPE_SECRET_KEY",

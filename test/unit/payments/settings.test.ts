@@ -31,6 +31,8 @@ test("the settings of a module have their values by its declaration, and their r
   });
   expect(describeConfig(config)).toContainEqual({ name: "STRIPE_SECRET_KEY", value: "set", source: "environment" });
   expect(read({}).of(settings).stripeSecretKey).toBeUndefined();
+  const names = describeConfig(read({})).map(({ name }) => name);
+  expect(names[names.indexOf("STRIPE_SECRET_KEY") - 1]).toBe("JWT_NETWORKS");
 });
 
 function failureOf(work: () => unknown): ConfigError {
