@@ -6,11 +6,9 @@ import {
   ConfigError,
   getCatalogueFolder,
   getOidcOptions,
-  getPublicOrigin,
   getSpoolFolder,
   nameKeyVariables,
 } from "./config/index.ts";
-import { type ContentLog, openContentLog } from "./content-log/index.ts";
 import { createNetworkList } from "./contract/index.ts";
 import { createStoredResponses, embeddedNodeId, type NodeReport, type Store } from "./db/index.ts";
 import type { StaticAssets } from "./http/deps.ts";
@@ -27,6 +25,8 @@ import {
   tokenSource,
 } from "./identity/index.ts";
 import {
+  type CallObserver,
+  combineObservers,
   createPublicRequest,
   fetchDocument,
   isPublicAddress,
@@ -50,8 +50,8 @@ import {
   remoteCalls,
   withTimeout,
 } from "./ledger/index.ts";
-import type { Observability } from "./observability/index.ts";
-import { createCheckout, type Payments } from "./payments/index.ts";
+import { modules, type OpenedModule, openModules } from "./modules/index.ts";
+import type { LogSink, Observability } from "./observability/index.ts";
 import type { Model, ProviderPlugin } from "./provider/index.ts";
 import {
   getModelNames,
@@ -100,7 +100,9 @@ export interface AppOptions {
   readonly bounds?: Partial<UpstreamBounds>;
   /** Silence in a stream before a heartbeat; absent: SSE_HEARTBEAT_SECONDS. */
   readonly sseHeartbeatMs?: number;
-  /** Metrics and traces; absent: none. */
+  /** Has the lines of the log sent on, for modules; absent: they are not. */
+  readonly sendLog?: (sink: LogSink) => void;
+  /** Metrics; absent: none. */
   readonly observability?: Observability | undefined;
   /** Verifies the ledger in another process, for alerts; absent: nobody does so by a timer. */
   readonly verifyLedger?: VerifyLedger;
@@ -115,7 +117,6 @@ export interface App {
   readonly http: ReturnType<typeof createHttp>;
   readonly accounts: Accounts;
   readonly ledger: ProcessLedger;
-  readonly contentLog: ContentLog;
   readonly kernel: Kernel;
   readonly loadShedder: LoadShedder;
   readonly memory: MemoryAccountant;
@@ -124,6 +125,8 @@ export interface App {
   readonly warnings: readonly string[];
   /** Loads and creates everything that would otherwise delay the first calls. */
   prepare(): Promise<void>;
+  /** Has modules write what they have still to write. */
+  flush(): Promise<void>;
   /** `waitMs`: how long a store is waited for that does not take the last charges. */
   close(waitMs?: number): Promise<void>;
 }
@@ -143,6 +146,8 @@ class StartError extends Error {
  */
 export async function createApp(options: AppOptions): Promise<App> {
   const { config, store, log, observability, now = Date.now } = options;
+  // First, so they are sent the log of all else.
+  const opened = await openModules(modules, { ...options, now, sendLog: options.sendLog ?? (() => undefined) });
   const providers = await openProviders(options, now);
   const tokenIssuers = openTokenIssuers(options);
   const resolveModels = createClaimReader(providers, log);
@@ -155,11 +160,6 @@ export async function createApp(options: AppOptions): Promise<App> {
   const ledgerSettings = { redisUrl, redisTimeoutMs, spoolFolder: getSpoolFolder(config) };
   const { ledger, degraded } = await openLedger(ledgerSettings, { ...options, onCommit, onEnded: rollup.add });
   await recover(ledger, log);
-  const { contentLog, close: closeContentLog } = await openContentLog({
-    ...options,
-    now,
-    sink: observability?.contents,
-  });
   rollup.start();
   const onRefused = rollup.addRefusal;
   const refusals = new RefusalLog({ store, retentionDays: config.callRetentionDays, now, log, onRefused });
@@ -171,7 +171,9 @@ export async function createApp(options: AppOptions): Promise<App> {
     isDraining: () => loadShedder.isDraining,
     now,
   });
-  const observer = service.observe(providers.observe(observability?.calls));
+  const observer = service.observe(
+    providers.observe(combine([observability?.calls, ...opened.map((module) => module.observer)])),
+  );
   const sealKey = await readSealKey(store);
   const { promptTurns, close: closeTurns } = await openPromptTurns(config, store);
   const kernel: Kernel = {
@@ -189,37 +191,38 @@ export async function createApp(options: AppOptions): Promise<App> {
   const memory = openMemory(options, loadShedder);
   const endedBranches = new EndedBranches({ store, loadShedder, now });
   await endedBranches.load();
-  const http = createHttp({
-    ...(await openSignIn(options, now)),
-    ...openPayments(options, await loadStripe(config), now),
-    config,
-    version: options.version,
-    log,
-    now,
-    store,
-    accounts,
-    ledger,
-    refusals,
-    rollup,
-    contentLog,
-    kernel,
-    providers,
-    tokenIssuers: tokenIssuers.issuers,
-    snapshot: () => providers.snapshot,
-    catalogue: new OperatorCatalogueEditor(providers.manager, getCatalogueFolder(config), () => providers.reload()),
-    remoteCalls: store.shared ? remoteCalls(store) : undefined,
-    endedBranches,
-    loadShedder,
-    memory,
-    heartbeat: new SseHeartbeat(options.sseHeartbeatMs ?? config.sseHeartbeatSeconds * 1000),
-    secrets: providers.settings.box,
-    sealKey,
-    signingSecret: await store.setting("file_signing_secret", createSecret),
-    readinessProblems: async () => getReadinessProblems(providers.snapshot, config, trouble()),
-    degraded: () => [...degraded(), ...(trouble() === undefined ? (store.degraded?.() ?? []) : [])],
-    site: options.site,
-    metrics: observability?.onApi,
-  });
+  const http = createHttp(
+    {
+      ...(await openSignIn(options, now)),
+      config,
+      version: options.version,
+      log,
+      now,
+      store,
+      accounts,
+      ledger,
+      refusals,
+      rollup,
+      kernel,
+      providers,
+      tokenIssuers: tokenIssuers.issuers,
+      snapshot: () => providers.snapshot,
+      catalogue: new OperatorCatalogueEditor(providers.manager, getCatalogueFolder(config), () => providers.reload()),
+      remoteCalls: store.shared ? remoteCalls(store) : undefined,
+      endedBranches,
+      loadShedder,
+      memory,
+      heartbeat: new SseHeartbeat(options.sseHeartbeatMs ?? config.sseHeartbeatSeconds * 1000),
+      secrets: providers.settings.box,
+      sealKey,
+      signingSecret: await store.setting("file_signing_secret", createSecret),
+      readinessProblems: async () => getReadinessProblems(providers.snapshot, config, trouble()),
+      degraded: () => [...degraded(), ...(trouble() === undefined ? (store.degraded?.() ?? []) : [])],
+      site: options.site,
+      metrics: observability?.onApi,
+    },
+    opened,
+  );
   const readReport = createNodeReporter(options, now, { ledger, loadShedder, rollup });
   store.reportNode(readReport);
   observability?.start({
@@ -234,6 +237,7 @@ export async function createApp(options: AppOptions): Promise<App> {
       drainCuts: loadShedder.cutCounts,
     }),
     isSandbox: () => providers.snapshot.sandbox,
+    counters: opened.flatMap(({ counters = [] }) => counters),
   });
   providers.start((snapshot) => {
     kernel.registry = snapshot.registry;
@@ -261,7 +265,6 @@ export async function createApp(options: AppOptions): Promise<App> {
     http,
     accounts,
     ledger,
-    contentLog,
     kernel,
     loadShedder,
     memory,
@@ -274,15 +277,30 @@ export async function createApp(options: AppOptions): Promise<App> {
     async prepare() {
       for (const path of preparedPaths) await http.handle(new Request(new URL(path, "http://localhost")));
     },
+    flush: () => flushModules(opened),
     async close(waitMs = 0) {
       for (const stop of [stopMaintenance, stopAlerts, closeNetwork, closeTurns]) stop();
       await providers.close();
-      const [waiting] = await Promise.all([ledger.close(waitMs), refusals.flush(), closeContentLog()]);
+      const [waiting] = await Promise.all([ledger.close(waitMs), refusals.flush(), flushModules(opened)]);
       if (waiting > 0) log.warn("charges_spooled", { calls: waiting, folder: getSpoolFolder(config) });
       await rollup.close().catch((error) => log.error("maintenance_failed", { error }));
       await accounts.saveLastUsed().catch((error) => log.error("maintenance_failed", { error }));
+      // Last: modules send on what the others have logged and written.
+      await Promise.all(opened.map((module) => module.close?.()));
     },
   };
+}
+
+async function flushModules(opened: readonly OpenedModule[]): Promise<void> {
+  await Promise.all(opened.map((module) => module.flush?.()));
+}
+
+/** All observers as one; `undefined` if there are none. */
+function combine(observers: readonly (CallObserver | undefined)[]): CallObserver | undefined {
+  return observers.reduce((all, each) => {
+    if (all === undefined || each === undefined) return all ?? each;
+    return combineObservers(all, each);
+  }, undefined);
 }
 
 async function openProviders(options: AppOptions, now: () => number): Promise<Providers> {
@@ -427,24 +445,6 @@ export async function openSignIn({ config, store, log, passwords }: SignInParts,
   const report = (error: unknown) => log.error("sign_in_failed", { error });
   const options = { store, secret, signUp: config.signUp, now, report, ...(passwords && { passwords }) };
   return { signIn: createSignIn({ ...options, oidc: getOidcOptions(config) }) };
-}
-
-/** The payment provider, if any, and the checkout that uses it. */
-export function openPayments(
-  { config, log }: Pick<AppOptions, "config" | "log">,
-  payments: Payments | undefined,
-  now: () => number,
-) {
-  const publicOrigin = getPublicOrigin(config, config.port);
-  const report = (error: unknown) => log.error("payment_failed", { error });
-  return { payments, beginPayment: createCheckout({ payments, publicOrigin, now, report }) };
-}
-
-/** Imported only when configured, because the package is large. */
-async function loadStripe({ stripeSecretKey, stripeWebhookSecret }: Config): Promise<Payments | undefined> {
-  if (stripeSecretKey === undefined || stripeWebhookSecret === undefined) return undefined;
-  const { openStripe } = await import("./payments/stripe.ts");
-  return openStripe({ secretKey: stripeSecretKey, webhookSecret: stripeWebhookSecret });
 }
 
 /** Why no model can be served. */

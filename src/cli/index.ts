@@ -1,5 +1,6 @@
 import { readConfig } from "../config/index.ts";
 import { toTerminalText } from "../lib/terminal-text.ts";
+import { moduleSettings } from "../modules/index.ts";
 import { createRedactor } from "../observability/redact.ts";
 import { type CliContext, UsageError } from "./command.ts";
 import { commands } from "./commands/index.ts";
@@ -27,7 +28,7 @@ export async function runCli(argv: string[], { stdout, stderr, ...others }: CliC
   try {
     const parsed = parseArguments(argv[0] === "--version" ? ["version", ...argv.slice(1)] : argv, commands);
     if (parsed.help || parsed.command === undefined) return printHelp(parsed, context);
-    const config = readConfig(context.env);
+    const config = readConfig(context.env, moduleSettings);
     const now = context.now === undefined ? Date.now() : context.now();
     const result = await parsed.command.run(context, {
       flags: parsed.flags,

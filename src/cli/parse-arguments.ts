@@ -1,6 +1,7 @@
 import { parseArgs } from "node:util";
-import { variables } from "../config/index.ts";
+import { listVariables } from "../config/index.ts";
 import { didYouMean } from "../lib/did-you-mean.ts";
+import { moduleSettings } from "../modules/index.ts";
 import { type Command, UsageError } from "./command.ts";
 
 /** One parsed command line. */
@@ -147,7 +148,7 @@ function requireArgs(positionals: readonly string[], command: Command): Record<s
 /** Users of other servers try `--port 80`; here it is an environment variable. */
 function getHint(name: string, flags: readonly string[]): string | undefined {
   const variable = name.toUpperCase().replaceAll("-", "_");
-  if (variables.includes(variable)) return `set the environment variable ${variable}`;
+  if (listVariables(moduleSettings).includes(variable)) return `set the environment variable ${variable}`;
   const near = didYouMean(name, flags);
   return near === undefined ? undefined : `did you mean --${near}?`;
 }

@@ -62,6 +62,7 @@ export async function serveApp(config: Config, { version, ...parts }: ServeOptio
       log,
       onPluginsChanged,
       observability,
+      sendLog: (sink) => log.sendTo(sink),
       verifyLedger: verifyLedgerApart,
       collectGarbage: () => Bun.gc(false),
     });

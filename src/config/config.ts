@@ -13,18 +13,21 @@ import {
   type ProviderPlugin,
 } from "../provider/index.ts";
 import { readMachineAddresses } from "./machine.ts";
-import { type Setting, settings } from "./settings.ts";
+import type { Setting, SettingGroup, Settings, ValuesOf } from "./setting.ts";
+import { settings } from "./settings.ts";
 import { getPublicOrigin } from "./urls.ts";
 
 type SettingName = keyof typeof settings;
-type Values = {
-  readonly [Name in SettingName]: (typeof settings)[Name] extends Setting<infer Value> ? Value : never;
-};
+type Values = ValuesOf<typeof settings>;
 
 const names = Object.keys(settings) as SettingName[];
 
-/** Every variable that is read, except variables of plugins. */
-export const variables: readonly string[] = names.map((name) => settings[name].variable);
+/** Every variable that is read, except variables of plugins. @param groups The settings of modules. */
+export function listVariables(groups: readonly SettingGroup[]): string[] {
+  return [settings, ...groups.map((group) => group.settings)].flatMap((each: Settings) =>
+    Object.values(each).map(({ variable }) => variable),
+  );
+}
 
 /** An operator's configuration of one plugin. */
 interface Credentials {
@@ -42,6 +45,10 @@ export type Config = Values & {
   readonly proxyEnv: Readonly<Record<string, string>> | undefined;
   /** Where the machine of a cloud learns its own credentials. */
   readonly machine: MachineAddresses;
+  /** The settings of modules that {@link describeConfig} shows. */
+  readonly groups: readonly SettingGroup[];
+  /** Returns the values of the settings of a module. @throws {ConfigError} */
+  of<S extends Settings>(group: SettingGroup<S>): ValuesOf<S>;
   /**
    * Reads the credentials of a plugin, which need not be built in. A plugin that declares `environment: false` has no
    * credentials.
@@ -78,16 +85,17 @@ type Environment = Readonly<Record<string, string | undefined>>;
 /**
  * Checks the environment. An empty variable counts as not set.
  *
+ * @param groups The settings of modules.
  * @throws {ConfigError} At the first variable that cannot be used.
  */
-export function readConfig(env: Environment): Config {
+export function readConfig(env: Environment, groups: readonly SettingGroup[] = []): Config {
   checkCertificates(env);
-  const values = Object.fromEntries(names.map((name) => [name, readSetting(settings[name], env)])) as Values;
+  const values = readValues(settings, env);
   checkWorkers(values);
-  checkGroups(values);
+  checkSignIn(values);
+  checkTogether({ settings, together }, values);
   checkMetrics(values);
-  checkContentLog(values);
-  checkOtelContent(values);
+  for (const group of groups) readGroup(group, env);
   return {
     ...values,
     home: toAbsolute(values.home, env),
@@ -95,6 +103,8 @@ export function readConfig(env: Environment): Config {
     given: new Set(Object.keys(env).filter((variable) => readText(env, variable) !== undefined)),
     proxyEnv: readProxy(env),
     machine: readMachineAddresses(env),
+    groups,
+    of: (group) => readGroup(group, env),
     credentials: ({ name, credential = "key", environment }) => {
       if (environment === false) return { keys: [] };
       const form = getForm(credential);
@@ -111,12 +121,17 @@ export function describeConfig(
   const toRow = (name: string, value: string): ConfigRow => {
     return { name, value, source: config.given.has(name) ? "environment" : "default" };
   };
-  const rows = names.map((name) => {
-    const { variable, secret } = settings[name];
-    const value = config[name];
+  const toSettingRow = ({ variable, secret }: Setting, value: unknown) => {
     if (value === undefined) return toRow(variable, "not set");
     return toRow(variable, secret ? "set" : value === "" ? "/" : String(value));
-  });
+  };
+  const rows = names.map((name) => toSettingRow(settings[name], config[name]));
+  for (const group of config.groups) {
+    const values = config.of(group);
+    const place = rows.findIndex(({ name }) => name === group.after);
+    const added = Object.entries(group.settings).map(([name, each]) => toSettingRow(each, values[name]));
+    rows.splice(place === -1 ? rows.length : place + 1, 0, ...added);
+  }
   for (const { name: pluginName, credential } of plugins) {
     const { keys, baseUrl } = config.credentials({ name: pluginName, credential });
     const prefix = getVariablePrefix(pluginName);
@@ -159,6 +174,30 @@ function checkCertificates(env: Environment): void {
   if (readText(env, "NODE_TLS_REJECT_UNAUTHORIZED") === "0") {
     const problem = "certificates are always verified; unset it, and add an authority with NODE_EXTRA_CA_CERTS";
     throw new ConfigError("NODE_TLS_REJECT_UNAUTHORIZED", problem);
+  }
+}
+
+/** @throws {ConfigError} */
+function readGroup<S extends Settings>(group: SettingGroup<S>, env: Environment): ValuesOf<S> {
+  const values = readValues(group.settings, env);
+  checkTogether(group, values);
+  const refused = group.check?.(values, (variable) => readText(env, variable));
+  if (refused !== undefined) throw new ConfigError(refused.variable, refused.problem);
+  return values;
+}
+
+function readValues<S extends Settings>(settings: S, env: Environment): ValuesOf<S> {
+  const entries = Object.entries(settings).map(([name, each]) => [name, readSetting(each, env)]);
+  return Object.fromEntries(entries) as ValuesOf<S>;
+}
+
+function checkTogether<S extends Settings>({ settings, together = [] }: SettingGroup<S>, values: ValuesOf<S>): void {
+  for (const group of together) {
+    const present = group.find((name) => values[name] !== undefined);
+    const missing = group.find((name) => values[name] === undefined);
+    if (present === undefined || missing === undefined) continue;
+    const problem = `it is not set, but ${settings[present]?.variable} is, expected both or neither`;
+    throw new ConfigError(settings[missing]?.variable ?? missing, problem);
   }
 }
 
@@ -276,27 +315,19 @@ function checkWorkers({ workers, redisUrl, databaseUrl, port }: Values): void {
 }
 
 /** Settings that only work together. */
-const groups = [
+const together = [
   ["oidcIssuer", "oidcClientId", "oidcClientSecret"],
   ["oidcRoleClaim", "oidcRoles"],
-  ["stripeSecretKey", "stripeWebhookSecret"],
   ["smtpUrl", "smtpFrom"],
 ] as const satisfies SettingName[][];
 
-function checkGroups(values: Values): void {
+function checkSignIn(values: Values): void {
   if (values.oidcIssuer !== undefined && values.port === 0 && values.publicUrl === undefined) {
     const expected = "the origin for redirects from the issuer";
     throw new ConfigError("PUBLIC_URL", `it is not set, and PORT is 0, expected ${expected}`);
   }
   if (values.oidcRoleClaim !== undefined && values.oidcIssuer === undefined) {
     throw new ConfigError("OIDC_ISSUER", "it is not set, but OIDC_ROLE_CLAIM is, expected both or neither");
-  }
-  for (const group of groups) {
-    const present = group.find((name) => values[name] !== undefined);
-    const missing = group.find((name) => values[name] === undefined);
-    if (present === undefined || missing === undefined) continue;
-    const problem = `it is not set, but ${settings[present].variable} is, expected both or neither`;
-    throw new ConfigError(settings[missing].variable, problem);
   }
 }
 
@@ -317,23 +348,6 @@ function checkMetrics({ workers, metricsPort, metricsToken, port }: Values): voi
     throw new ConfigError("METRICS_PORT", `it is ${metricsPort}, expected at most ${65_536 - workers}`);
   if (port < metricsPort || port > last) return;
   throw new ConfigError("METRICS_PORT", `it is ${metricsPort} and overlaps with PORT, expected another port`);
-}
-
-/** Every gateway on a database has to read what another one has encrypted. */
-function checkContentLog({ contentLog, databaseUrl, secretsKey }: Values): void {
-  if (contentLog === "off" || databaseUrl === undefined || secretsKey !== undefined) return;
-  const problem = `it is not set, but CONTENT_LOG=${contentLog} and DATABASE_URL are, expected one for all gateways`;
-  throw new ConfigError("SECRETS_KEY", problem);
-}
-
-/** Content that nobody keeps, or that has nowhere to go, would be missed only when it is looked for. */
-function checkOtelContent({ otelContent, contentLog, otlpEndpoint }: Values): void {
-  if (otelContent !== "true" || (contentLog !== "off" && otlpEndpoint !== undefined)) return;
-  const problem =
-    contentLog === "off"
-      ? "it is true, but CONTENT_LOG is off, expected selected or all"
-      : "it is true, but OTEL_EXPORTER_OTLP_ENDPOINT is not set, expected a collector";
-  throw new ConfigError("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", problem);
 }
 
 function toAbsolute(folder: string, env: Environment): string {

@@ -6,9 +6,9 @@ export {
   getFieldVariable,
   getOidcOptions,
   getVariablePrefix,
+  listVariables,
   nameKeyVariables,
   readConfig,
-  variables,
 } from "./config.ts";
 export {
   getCatalogueFolder,
@@ -20,4 +20,17 @@ export {
   getStoreOptions,
   makeHome,
 } from "./paths.ts";
+export {
+  accepted,
+  anyText,
+  choice,
+  defineSettings,
+  integer,
+  matching,
+  optional,
+  type SettingGroup,
+  secret,
+  setting,
+  type ValuesOf,
+} from "./setting.ts";
 export { getLocalOrigin, getPublicOrigin, toListenError } from "./urls.ts";

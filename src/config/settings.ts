@@ -1,57 +1,17 @@
-import { apiKeyForm, isIssuer, isPlainUrl, parseApiKey, parsePostgresUrl } from "../contract/index.ts";
+import { apiKeyForm, isIssuer, parseApiKey, parsePostgresUrl } from "../contract/index.ts";
+import {
+  accepted,
+  anyText,
+  choice,
+  integer,
+  matching,
+  optional,
+  type Parser,
+  type Setting,
+  secret,
+  setting,
+} from "./setting.ts";
 import { areRedisUrls, hostPattern, isSmtpUrl, parseNetworks, parseOrigin, parseOrigins } from "./urls.ts";
-
-/** How the text of a variable becomes a checked value; `undefined` means that it cannot be used. */
-interface Parser<T> {
-  readonly expected: string;
-  /** @throws {RangeError} With the problem, if it is more specific than an unusable value. */
-  parse(text: string): T | undefined;
-}
-
-/** One environment variable. */
-export interface Setting<T = unknown> extends Parser<T> {
-  readonly variable: string;
-  /** The text used when the variable is not set. */
-  readonly fallback: string | undefined;
-  /** A secret's value is never shown. */
-  readonly secret: boolean;
-}
-
-function setting<T>(variable: string, fallback: string, parser: Parser<T>): Setting<T> {
-  return { variable, fallback, secret: false, ...parser };
-}
-
-function optional<T>(variable: string, parser: Parser<T>, secret = false): Setting<T | undefined> {
-  return { variable, fallback: undefined, secret, ...parser };
-}
-
-const secret = <T>(variable: string, parser: Parser<T>) => optional(variable, parser, true);
-
-/** @param units For example ` of seconds`. @param meaning Explains the minimum. */
-function integer(minimum: number, maximum = Number.MAX_SAFE_INTEGER, units = "", meaning = ""): Parser<number> {
-  const limit = maximum === Number.MAX_SAFE_INTEGER ? "" : ` to ${maximum}`;
-  return {
-    expected: `a whole number${units} from ${minimum}${meaning}${limit}`,
-    parse(text) {
-      const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
-      return Number.isSafeInteger(value) && value >= minimum && value <= maximum ? value : undefined;
-    },
-  };
-}
-
-function choice<const T extends string>(...words: T[]): Parser<T> {
-  return {
-    expected: `${words.slice(0, -1).join(", ")} or ${words.at(-1)}`,
-    parse: (text) => words.find((word) => word === text.toLowerCase()),
-  };
-}
-
-function accepted(isValid: (text: string) => boolean, expected: string): Parser<string> {
-  return { expected, parse: (text) => (isValid(text) ? text : undefined) };
-}
-
-const matching = (pattern: RegExp, expected: string) => accepted((text) => pattern.test(text), expected);
-const anyText = (expected: string) => matching(/^/, expected);
 
 const hostName: Parser<string> = {
   expected: "a host name or an address such as 127.0.0.1",
@@ -69,7 +29,7 @@ const postgresUrl: Parser<string> = {
   },
 };
 
-/** Every setting except the settings of plugins, in the order of `modelgate config`. */
+/** Every setting except those of plugins and modules, in the order of `modelgate config`. */
 export const settings = {
   /** Folder of the database, plugins and catalogue overrides; absolute. */
   home: setting("MODELGATE_HOME", "~/.modelgate", anyText("a folder")),
@@ -111,16 +71,6 @@ export const settings = {
    * refused.
    */
   filesMaxMb: setting("FILES_MAX_MB", "1024", integer(1, 1_000_000, " of megabytes")),
-  /**
-   * Accounts whose prompts and answers are kept: no accounts, accounts and keys chosen by an administrator, or all
-   * accounts.
-   */
-  contentLog: setting("CONTENT_LOG", "off", choice("off", "selected", "all")),
-  contentLogDays: setting("CONTENT_LOG_DAYS", "7", integer(1, 3650, " of days")),
-  /** Limit for one account; beyond that the oldest are deleted. */
-  contentLogMaxMb: setting("CONTENT_LOG_MAX_MB", "64", integer(1, 1_000_000, " of megabytes")),
-  /** Patterns that are replaced in addition to secrets and personal data; checked at the start. */
-  contentLogRedact: optional("CONTENT_LOG_REDACT", anyText("RE2 expressions separated by spaces")),
   /** Concurrent calls of one account; absent: unlimited. */
   concurrentCalls: optional("CONCURRENT_CALLS", integer(1)),
   /** Usable keys of one account. */
@@ -209,15 +159,6 @@ export const settings = {
     expected: "comma-separated addresses or CIDR ranges such as 10.0.0.0/8",
     parse: parseNetworks,
   }),
-  /** Absent, like the next setting: no payments are accepted. */
-  stripeSecretKey: secret(
-    "STRIPE_SECRET_KEY",
-    matching(/^(sk|rk)_[A-Za-z0-9_]{8,}$/, "a Stripe secret key such as sk_live_…"),
-  ),
-  stripeWebhookSecret: secret(
-    "STRIPE_WEBHOOK_SECRET",
-    matching(/^whsec_[A-Za-z0-9+/=_-]{8,}$/, "the signing secret of the Stripe webhook such as whsec_…"),
-  ),
   /** The mail server of alerts and their sender, instead of those set on the dashboard. */
   smtpUrl: secret(
     "SMTP_URL",
@@ -252,30 +193,6 @@ export const settings = {
   metricsHost: setting("METRICS_HOST", "127.0.0.1", hostName),
   /** Bearer token of a scrape; without METRICS_PORT it opens `/metrics` on the API's port. */
   metricsToken: secret("METRICS_TOKEN", matching(/^[\x21-\x7e]{16,256}$/, "16 to 256 characters without spaces")),
-  /** OTLP collector, without `/v1/traces`; absent: no tracing. OpenTelemetry defines the names of these variables. */
-  otlpEndpoint: optional(
-    "OTEL_EXPORTER_OTLP_ENDPOINT",
-    accepted(isPlainUrl, "an http or https URL such as http://127.0.0.1:4318, without user name, query or fragment"),
-  ),
-  /** Headers of each export, such as a collector's key. */
-  otlpHeaders: secret(
-    "OTEL_EXPORTER_OTLP_HEADERS",
-    matching(
-      /^[A-Za-z0-9_-]+=[\x21-\x2b\x2d-\x7e]+(,[A-Za-z0-9_-]+=[\x21-\x2b\x2d-\x7e]+)*$/,
-      "headers such as x-api-key=word,x-tenant=word",
-    ),
-  ),
-  /** Whether metrics of calls, and the log, are sent to that collector too. */
-  otelMetricsExporter: setting("OTEL_METRICS_EXPORTER", "none", choice("none", "otlp")),
-  otelLogsExporter: setting("OTEL_LOGS_EXPORTER", "none", choice("none", "otlp")),
-  /** Whether the prompts and answers that CONTENT_LOG keeps are sent there too. */
-  otelContent: setting("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "false", choice("false", "true")),
-  otelServiceName: setting("OTEL_SERVICE_NAME", "modelgate", matching(/^.{1,200}$/su, "a name of 1 to 200 characters")),
-  /** Share of calls to trace when the caller's `traceparent` does not decide it. */
-  traceRatio: setting("OTEL_TRACES_SAMPLER_ARG", "1", {
-    expected: "a number from 0 to 1",
-    parse: (text) => (/^[01](\.\d{1,9})?$/.test(text) && Number(text) <= 1 ? Number(text) : undefined),
-  }),
   /** Simulated answers; `auto`: on a loopback address when no provider has a credential. */
   sandbox: setting("SANDBOX", "auto", choice("on", "off", "auto")),
 } satisfies Record<string, Setting>;

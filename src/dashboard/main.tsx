@@ -1,10 +1,14 @@
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { mutate, SWRConfig, type SWRConfiguration } from "swr";
+import * as list from "../modules/pages.ts";
 import { App } from "./app.tsx";
 import { isUnauthorized } from "./data/api.ts";
+import { ModulesProvider, type PageModule } from "./kit/modules.tsx";
 import { cutSecretsOfAddress } from "./kit/url-state.ts";
 import { applyTheme } from "./theme.ts";
+
+const modules: readonly PageModule[] = Object.values(list);
 
 applyTheme();
 cutSecretsOfAddress();
@@ -32,7 +36,9 @@ if (root !== null) {
           onErrorRetry,
         }}
       >
-        <App />
+        <ModulesProvider value={modules}>
+          <App />
+        </ModulesProvider>
       </SWRConfig>
     </StrictMode>,
   );

@@ -1,20 +1,40 @@
 import type { Config } from "../config/index.ts";
-import type { ContentLog } from "../content-log/index.ts";
-import type { Ledger } from "../contract/index.ts";
+import type { Capability, Ledger } from "../contract/index.ts";
 import type { Store } from "../db/index.ts";
-import type { SignIn, TokenIssuers } from "../identity/index.ts";
-import type { Kernel, LoadShedder, Log } from "../kernel/index.ts";
+import type { SessionUser, SignIn, TokenIssuers } from "../identity/index.ts";
+import type { ClientCall, ClientRequest, ExchangeAnswer, Kernel, LoadShedder, Log } from "../kernel/index.ts";
 import type { Accounts } from "../keys/index.ts";
 import type { remoteCalls } from "../ledger/index.ts";
-import type { createCheckout, Payments } from "../payments/index.ts";
 import type { OperatorCatalogueEditor, PluginSnapshot, Providers, SecretBox } from "../providers/index.ts";
 import type { RefusalLog, UsageRollup } from "../reports/index.ts";
 import type { MemoryAccountant } from "./memory/call-memory.ts";
 import type { EndedBranches } from "./sessions/ended-branches.ts";
 import type { SseHeartbeat } from "./sse/sse-stream.bun.ts";
 
-/** The modules that the HTTP side uses; `app.ts` wires them. */
-export interface HttpDeps {
+/** Facts about the gateway by their names in JSON, such as whether a feature is on. */
+export type Facts = Readonly<Record<string, string | number | boolean | null>>;
+
+/** Looks at a call that begins; `undefined` if it has nothing to do with it. */
+export type CallWatcher = <C extends Capability>(request: ClientRequest<C>) => CallWatch<C> | undefined;
+
+export interface CallWatch<C extends Capability> {
+  /** The request to run: the pieces of a stream can be seen on their way. */
+  readonly request: ClientRequest<C>;
+  /** @param answer Undefined for a stream, and for a call that failed. */
+  ended(call: ClientCall<C>, answer: ExchangeAnswer<C> | undefined): void;
+}
+
+/** Hooks of all modules as one. */
+export interface ModuleHooks {
+  /** Facts for the pages of the dashboard. */
+  readonly facts: () => Facts;
+  /** Facts about a request of the log, for a user who looks at it. */
+  readonly requestFacts: (user: SessionUser, id: string) => Promise<Facts>;
+  readonly watchers: readonly CallWatcher[];
+}
+
+/** The parts of the gateway that the HTTP side uses; `app.ts` wires them. */
+export interface HttpDeps extends ModuleHooks {
   readonly config: Config;
   readonly version: string;
   readonly log: Log;
@@ -26,15 +46,9 @@ export interface HttpDeps {
   readonly signIn: SignIn;
   /** The issuers whose tokens (JWT) are accepted in place of API keys. */
   readonly tokenIssuers: TokenIssuers;
-  /** The payment provider; absent when none is configured. */
-  readonly payments: Payments | undefined;
-  /** Begins a payment and returns the address for the browser. */
-  readonly beginPayment: ReturnType<typeof createCheckout>;
   readonly ledger: Ledger;
   /** Where refused requests are recorded; absent: nowhere. */
   readonly refusals?: RefusalLog | undefined;
-  /** Prompts and answers that the operator keeps. */
-  readonly contentLog: ContentLog;
   /** Sums of requests; absent: only those of the database are shown. */
   readonly rollup?: Pick<UsageRollup, "freshen"> | undefined;
   readonly kernel: Kernel;

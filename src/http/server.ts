@@ -26,8 +26,7 @@ import { transcriptionsController, translationsController } from "./api/transcri
 import { usageController } from "./api/usage.ts";
 import { dashboardApi } from "./dashboard-api/index.ts";
 import { signInController } from "./dashboard-api/sign-in.ts";
-import { webhooksController } from "./dashboard-api/webhooks.ts";
-import type { HttpDeps, Sockets } from "./deps.ts";
+import type { HttpDeps, ModuleHooks, Sockets } from "./deps.ts";
 import { noRouteHandler } from "./lifecycle/errors.ts";
 import { allowOrigin, nosniff } from "./lifecycle/headers.ts";
 import type { ClientFormat } from "./lifecycle/http-call.ts";
@@ -35,11 +34,12 @@ import { methodsOf, mount } from "./lifecycle/mount.ts";
 import { toApiPath } from "./lifecycle/origin.ts";
 import { below, type Route } from "./lifecycle/route.ts";
 import { pagesFirst, staticRoutes } from "./lifecycle/static-assets.ts";
+import { type HttpModule, hooksOf } from "./module.ts";
 import { ResponsesSockets, webSocketSettings } from "./responses-socket/index.ts";
 
 /** The HTTP server: the API below the base path and `/v1`, the dashboard and its API, health, metrics and the API's documentation. */
-export function createHttp(parts: Omit<HttpDeps, "server">) {
-  const deps: HttpDeps = { ...parts, server: (): Sockets | null => app.server };
+export function createHttp(parts: Omit<HttpDeps, "server" | keyof ModuleHooks>, modules: readonly HttpModule[]) {
+  const deps: HttpDeps = { ...parts, ...hooksOf(modules), server: (): Sockets | null => app.server };
   const { basePath, corsOrigins = [] } = deps.config;
   const ofClient = (request: Request) => inboundOf(request, basePath);
   const app = new Elysia({ serve: fallbackErrorHandler(deps), websocket: webSocketSettings });
@@ -49,13 +49,17 @@ export function createHttp(parts: Omit<HttpDeps, "server">) {
     ...healthController(deps),
     ...signInController(deps),
     ...dashboardApi(deps, inbounds),
-    ...webhooksController(deps),
+    ...below(
+      "/dashboard/api",
+      modules.flatMap((module) => module.pageRoutes?.(deps) ?? []),
+    ),
+    ...modules.flatMap((module) => module.routes?.(deps) ?? []),
     ...(deps.metrics === undefined ? [] : metricsController(deps.metrics)),
     ...(deps.site === undefined ? [] : staticRoutes(deps.site)),
   ];
   const store = new ResponseStore(deps);
   const sockets = deps.config.responsesWebSockets === "on" ? new ResponsesSockets(deps, store) : undefined;
-  const endpoints = [...api(deps, store), ...(sockets === undefined ? [] : [sockets.route])];
+  const endpoints = [...api(deps, { store, modules }), ...(sockets === undefined ? [] : [sockets.route])];
   const preflight: Route = {
     method: "OPTIONS",
     path: "/*",
@@ -76,10 +80,11 @@ export function createHttp(parts: Omit<HttpDeps, "server">) {
 }
 
 /** The endpoints of the API with their state, built once, however many paths lead to them. */
-function api(deps: HttpDeps, store: ResponseStore): Route[] {
+function api(deps: HttpDeps, { store, modules }: { store: ResponseStore; modules: readonly HttpModule[] }): Route[] {
   // Another process may have been told to end a call that runs here.
   deps.store.onEndCall?.((id) => endRunning(deps.loadShedder, id));
   const counts = new CountLimiter(deps.now);
+  const admin = createAdminApi(deps);
   return [
     ...exchangeControllers(deps, inbounds),
     ...completionsController(deps),
@@ -99,7 +104,12 @@ function api(deps: HttpDeps, store: ResponseStore): Route[] {
     ...keyUsageController(deps),
     ...filesController(deps, createFileService(deps)),
     ...usageController(deps),
-    ...organizationApi(deps, createAdminApi(deps)),
+    ...organizationApi(
+      deps,
+      admin,
+      modules.flatMap(({ resources = [] }) => resources),
+    ),
+    ...modules.flatMap((module) => module.organizationRoutes?.(deps, admin) ?? []),
   ];
 }
 

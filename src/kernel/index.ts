@@ -38,7 +38,14 @@ export {
   type RouteState,
 } from "./routing/registry.ts";
 export { createVirtualModel, type VirtualModel } from "./routing/virtual-models.ts";
-export type { CallObserver, Kernel, Log, PromptTurns, UnrunCall } from "./types.ts";
+export {
+  type CallObserver,
+  combineObservers,
+  type Kernel,
+  type Log,
+  type PromptTurns,
+  type UnrunCall,
+} from "./types.ts";
 export { createPublicRequest, fetchDocument } from "./upstream/download.ts";
 export { ConnectionError, isHeaderValue, monotonicNow, TimeoutScheduler } from "./upstream/http-client.ts";
 export { type Network, openNetwork, type UpstreamBounds } from "./upstream/network.ts";

@@ -54,6 +54,24 @@ export interface CallObserver {
   refused(code: ErrorCode, unrun?: UnrunCall): void;
 }
 
+/** Combines two observers into one. */
+export function combineObservers(one: CallObserver, other: CallObserver): CallObserver {
+  return {
+    attempted(attempt) {
+      one.attempted(attempt);
+      other.attempted(attempt);
+    },
+    ended(call, httpRequest) {
+      one.ended(call, httpRequest);
+      other.ended(call, httpRequest);
+    },
+    refused(code, unrun) {
+      one.refused(code, unrun);
+      other.refused(code, unrun);
+    },
+  };
+}
+
 /** A call that the gateway ended with an error before it ran. */
 export interface UnrunCall {
   readonly capability: Capability;

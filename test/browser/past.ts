@@ -3,7 +3,7 @@ import { compilePrice, costNanodollars, type Meters, makeCallId } from "../../sr
 import { type OpenCall, openStore, type Store } from "../../src/db/index.ts";
 import { createAccounts } from "../../src/keys/index.ts";
 import { creditWallet } from "../../src/ledger/index.ts";
-import { createVoucher } from "../../src/payments/index.ts";
+import { createVoucher } from "../../src/modules/payments/vouchers.ts";
 import { ownerEmail } from "../support/gateway.ts";
 import { randomBelow } from "../support/random.ts";
 import { modelOf } from "../unit/catalogue/models.ts";

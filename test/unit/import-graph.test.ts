@@ -20,11 +20,9 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   tenants: ["contract", "lib", "db", "audit"],
   keys: ["contract", "lib", "db", "audit", "tenants"],
   identity: ["contract", "lib", "db", "audit", "tenants", "keys"],
-  payments: ["contract", "lib", "db", "audit", "tenants"],
   observability: ["contract", "provider", "lib", "config", "kernel", "ledger", "reports"],
   providers: ["contract", "provider", "lib", "protocols", "sdk", "config", "db", "audit", "kernel"],
   alerts: ["contract", "provider", "config", "db", "kernel", "providers"],
-  "content-log": ["contract", "provider", "lib", "config", "db", "audit", "kernel", "providers"],
   http: [
     "contract",
     "provider",
@@ -39,12 +37,24 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     "tenants",
     "keys",
     "identity",
-    "payments",
     "alerts",
-    "content-log",
     "kernel",
     "observability",
     "providers",
+  ],
+  modules: [
+    "contract",
+    "provider",
+    "lib",
+    "config",
+    "db",
+    "ledger",
+    "audit",
+    "tenants",
+    "kernel",
+    "observability",
+    "providers",
+    "http",
   ],
   // Types alone, see below.
   dashboard: ["http"],
@@ -57,13 +67,11 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     "reports",
     "keys",
     "identity",
-    "payments",
     "alerts",
     "kernel",
     "observability",
     "http",
     "providers",
-    "content-log",
   ],
   cli: [
     "contract",
@@ -78,13 +86,11 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     "tenants",
     "keys",
     "identity",
-    "payments",
     "kernel",
     "observability",
     "http",
     "dashboard",
     "providers",
-    "content-log",
     "app.ts",
     "package.json",
   ],
@@ -133,6 +139,7 @@ const inner: Readonly<Record<string, readonly string[]>> = {
     "responses-socket",
     "dashboard-api",
     "admin-api",
+    "module.ts",
     "server.ts",
   ],
   dashboard: [
@@ -164,11 +171,13 @@ function placeOf(folder: string, path: string): number {
 const packages: readonly (readonly [name: RegExp, folder: RegExp])[] = [
   [/^(elysia|@elysiajs\/)/, /^src\/(http|dashboard\/data)\//],
   [/^(better-auth|@better-auth\/)/, /^src\/identity\//],
-  [/^(react|react-dom|swr|wouter|uplot|uqr)(\/|$)/, /^src\/dashboard\//],
-  [/^(pg|kysely)(\/|$)/, /^src\/(db|ledger|reports|audit|tenants|keys|identity|payments|http)\//],
+  [/^(react|react-dom|swr|wouter|uplot|uqr)(\/|$)/, /^src\/(dashboard|modules\/[^/]+\/dashboard)\//],
+  [/^(pg|kysely)(\/|$)/, /^src\/(db|ledger|reports|audit|tenants|keys|identity|modules|http)\//],
   [/^ioredis$/, /^src\/ledger\/redis\//],
   [/^nodemailer$/, /^src\/alerts\//],
-  [/^re2js$/, /^src\/content-log\//],
+  [/^@opentelemetry\//, /^src\/modules\/otlp\//],
+  [/^stripe$/, /^src\/modules\/payments\//],
+  [/^re2js$/, /^src\/modules\/content-log\//],
   [/^prom-client$/, /^src\/observability\//],
   [/^bun(:|$)/, /\.bun\.ts$/],
 ];
@@ -206,10 +215,41 @@ function mayImport(path: string, specifier: string): boolean {
   if (/\.(svg|md)$/.test(specifier)) return true;
   const target = posix.join(posix.dirname(path), specifier);
   const [own, other] = [roomOf(path), roomOf(target)];
+  if (own === "modules") return moduleMayImport(path, target);
+  if (other === "modules") return listsOfModules[target]?.test(path) ?? false;
   if (own !== other) return allowed[own]?.includes(other) ?? false;
   // The API that is promised to programs depends on no page.
   if (path.startsWith("src/http/admin-api/") && target.startsWith("src/http/dashboard-api/")) return false;
   return inner[own] === undefined || placeOf(own, target) <= placeOf(own, path);
+}
+
+/** Who imports the lists of modules. Nothing else in the folder of modules is imported from outside. */
+const listsOfModules: Readonly<Record<string, RegExp>> = {
+  "src/modules/index.ts": /^src\/(app\.ts$|cli\/)/,
+  "src/modules/pages.ts": /^src\/dashboard\/main\.tsx$/,
+};
+
+/**
+ * A module imports its own folder and the rooms, and nothing of another module. Its pages are of the browser: they import parts of
+ * the dashboard, and from the rest of their module types alone, see below.
+ */
+function moduleMayImport(path: string, target: string): boolean {
+  const [, , module = "", part = ""] = path.split("/");
+  const ofPages = target.includes("/dashboard/");
+  if (part === "") {
+    if (module === "pages.ts") return /^src\/modules\/[^/]+\/dashboard\/index\.ts$/.test(target);
+    if (module === "list.ts") return /^src\/modules\/[^/]+\/index\.ts$/.test(target);
+    if (roomOf(target) === "modules") return /^src\/modules\/(list|module)\.ts$/.test(target);
+  } else if (part === "dashboard" && ofPages) {
+    return (
+      target.startsWith(`src/modules/${module}/`) || /^src\/dashboard\/((data|kit|features)\/|format\.ts$)/.test(target)
+    );
+  } else if (roomOf(target) === "modules") {
+    return !ofPages && (target.startsWith(`src/modules/${module}/`) || target === "src/modules/module.ts");
+  }
+  // What a command is, and what commands are made of: those of the gateway and of modules.
+  if (/^src\/cli\/(command\.ts$|lib\/)/.test(target)) return true;
+  return allowed.modules?.includes(roomOf(target)) ?? false;
 }
 
 /** What a plugin may use of the platform: nothing that reads files, the environment or the network. */
@@ -268,6 +308,16 @@ describe("a breach is found", () => {
     ["src/providers/upward.ts", 'import "../alerts/index.ts";'],
     ["src/http/own-module.ts", 'import "modelgate/plugin";'],
     ["src/app.ts", 'import "../plugins/acme/index.ts";'],
+    ["src/app.ts", 'import "./modules/payments/open.ts";'],
+    ["src/http/server.ts", 'import "../modules/index.ts";'],
+    ["src/http/lifecycle/names-module.ts", 'import type { A } from "../../modules/payments/index.ts";'],
+    ["src/dashboard/shell/pages.tsx", 'import "../../modules/payments/dashboard/index.ts";'],
+    ["src/dashboard/shell/pages.tsx", 'import "../../modules/pages.ts";'],
+    ["src/modules/alerts/sideways.ts", 'import "../payments/vouchers.ts";'],
+    ["src/modules/payments/open.ts", 'import "./dashboard/api.ts";'],
+    ["src/modules/payments/upward.ts", 'import "../../app.ts";'],
+    ["src/modules/payments/listed.ts", 'import "../index.ts";'],
+    ["src/modules/payments/dashboard/page.tsx", 'import "../../../dashboard/shell/shell.tsx";'],
     ["src/app.ts", 'import "./cli/index.ts";'],
     ["src/kernel/framework.ts", 'import { Elysia } from "elysia";'],
     ["src/http/sign-in.ts", 'import { betterAuth } from "better-auth/minimal";'],
@@ -293,6 +343,14 @@ describe("a breach is found", () => {
     ["src/http/route.ts", 'import "elysia";\nimport "../identity/index.ts";\nimport "../kernel/index.ts";'],
     ["src/db/connection.bun.ts", 'import { sql } from "bun";'],
     ["src/main.ts", 'import "../plugins/index.ts";'],
+    ["src/app.ts", 'import "./modules/index.ts";'],
+    ["src/dashboard/main.tsx", 'import "../modules/pages.ts";'],
+    ["src/modules/list.ts", 'import "./payments/index.ts";'],
+    ["src/modules/payments/own.ts", 'import "./stripe.ts";\nimport "../module.ts";\nimport "../../http/deps.ts";'],
+    [
+      "src/modules/payments/dashboard/own.tsx",
+      'import "./api.ts";\nimport type { A } from "../routes.ts";\nimport "../../../dashboard/kit/form.tsx";',
+    ],
     ["plugins/index.ts", 'import "./acme/index.ts";'],
     [
       "plugins/acme/deep/own.ts",
@@ -301,6 +359,23 @@ describe("a breach is found", () => {
   ])("and %s is none", (path, text) => {
     expect(findBreaches(new Map([[path, text]]))).toEqual([]);
   });
+});
+
+test("every module has its line in the list, and in the list of pages if it has pages", () => {
+  const folders = readdirSync(join(root, "src/modules"), { withFileTypes: true }).filter((each) => each.isDirectory());
+  const linesFor = (list: string, part: string) => {
+    const listed = importsOf(source.get(`src/modules/${list}`) ?? "").map(({ specifier }) => specifier);
+    const modules = folders.filter(({ name }) => source.has(`src/modules/${name}/${part}`));
+    return [listed, modules.map(({ name }) => `./${name}/${part}`)].map((each) => each.toSorted());
+  };
+  for (const [list, part] of [
+    ["list.ts", "index.ts"],
+    ["pages.ts", "dashboard/index.ts"],
+  ] as const) {
+    const [listed, expected] = linesFor(list, part);
+    expect(listed).toEqual(expected as string[]);
+  }
+  expect(folders.length).toBeGreaterThan(1);
 });
 
 test("nothing stands loose in src but the entry and the composition root", () => {
@@ -320,9 +395,13 @@ test("forbidden globals are not reached by way of globalThis", () => {
 
 test("the dashboard takes types alone from the API that it calls", () => {
   const taken = [...source]
-    .filter(([path]) => path.startsWith("src/dashboard/"))
-    .flatMap(([path, text]) => importsOf(text).map(({ line }) => [path, line] as const))
-    .filter(([, line]) => /\.\.\/http\//.test(line) && !/^import type /.test(line));
+    .filter(([path]) => /^src\/(dashboard|modules\/[^/]+\/dashboard)\//.test(path))
+    .flatMap(([path, text]) => importsOf(text).map((each) => ({ path, ...each })))
+    .filter(({ path, specifier, line }) => {
+      const target = posix.join(posix.dirname(path), specifier);
+      const isOfServer = /^src\/(?!dashboard\/|modules\/([^/]+\/dashboard\/|pages\.ts$))/.test(target);
+      return specifier.startsWith(".") && isOfServer && !/^import type /.test(line);
+    });
   expect(taken).toEqual([]);
 });
 

@@ -1,3 +1,4 @@
+import { modules } from "../../modules/index.ts";
 import type { Command } from "../command.ts";
 import { declaredCommands } from "../lib/resource-commands.ts";
 import {
@@ -11,7 +12,6 @@ import {
   accountShow,
   quotaSet,
 } from "./account.ts";
-import { accountContent } from "./account-content.ts";
 import { adminKeyCreate, adminKeyList, adminKeyRevoke } from "./admin-key.ts";
 import { catalogueCheck, models } from "./catalogue.ts";
 import { catalogueSign, catalogueUpdate } from "./catalogue-update.ts";
@@ -43,8 +43,7 @@ import { backup, config, health, serve, version } from "./system.ts";
 import { teamBudget, teamInvite, teamList, teamRemove, teamSet } from "./team.ts";
 import { walletCredit, walletDebit, walletShow } from "./wallet.ts";
 
-/** Every command, in the order of the help page. */
-export const commands: readonly Command[] = [
+const own: readonly Command[] = [
   serve,
   accountCreate,
   accountList,
@@ -54,7 +53,6 @@ export const commands: readonly Command[] = [
   accountEnable,
   accountInvite,
   accountPassword,
-  accountContent,
   teamList,
   teamInvite,
   teamSet,
@@ -109,3 +107,15 @@ export const commands: readonly Command[] = [
   defineCompletion(() => commands),
   version,
 ];
+
+/** Every command, in the order of the help page; a command of a module follows those of its group. */
+export const commands: readonly Command[] = modules
+  .flatMap((module) => module.commands ?? [])
+  .reduce((list, command) => {
+    const place = list.findLastIndex(({ name }) => groupOf(name) === groupOf(command.name));
+    return list.toSpliced(place === -1 ? list.length : place + 1, 0, command);
+  }, own);
+
+function groupOf(name: string): string {
+  return name.split(" ", 1)[0] ?? "";
+}

@@ -20,6 +20,7 @@ import {
   type Unit,
   usd,
 } from "../../lib/fields.ts";
+import { modules } from "../../modules/index.ts";
 import { getAccountLabel } from "../../tenants/index.ts";
 import { type CliContext, type Command, defineCommand, type Flag, type Input, UsageError } from "../command.ts";
 import { columns } from "./format.ts";
@@ -31,9 +32,10 @@ const yesOrNo: readonly string[] = ["yes", "no"];
 type Flags = Readonly<Record<string, Flag>>;
 
 /** The commands of declared things. */
-export const declaredCommands: readonly Command[] = resources.flatMap(({ visit }) =>
-  visit((resource) => resourceCommands(resource)),
-);
+export const declaredCommands: readonly Command[] = [
+  ...resources,
+  ...modules.flatMap(({ resources: things = [] }) => things),
+].flatMap(({ visit }) => visit((resource) => resourceCommands(resource)));
 
 /** The commands `list`, `show`, `create`, `change` and `remove` of a managed thing. */
 function resourceCommands<Row extends { readonly id: string }, F extends Fields<Row>, Derived extends object>(

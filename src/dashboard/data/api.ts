@@ -1,4 +1,5 @@
 import { treaty } from "@elysiajs/eden";
+import type { AnyElysia } from "elysia";
 import useSWR, { mutate } from "swr";
 import type { OrganizationApi } from "../../http/admin-api/index.ts";
 import type { PageApi } from "../../http/dashboard-api/index.ts";
@@ -34,17 +35,20 @@ export class UnreachableError extends Error {
 const fetcher = ((address: string, init: RequestInit) => fetch(withoutSecrets(address), init)) as typeof fetch;
 
 /** Typed client of the dashboard API. Timestamps stay ISO strings. */
-export const api = treaty<PageApi>(location.origin, {
-  parseDate: false,
-  headers: toAccountHeader,
-  fetcher,
-}).dashboard.api;
+export const api = pageClient<PageApi>().dashboard.api;
 
 /** Typed client of the management API, for administrators. Its times are seconds since 1970. */
-export const organization = treaty<OrganizationApi>(`${location.origin}/v1`, {
-  parseDate: false,
-  fetcher,
-}).organization;
+export const organization = managementClient<OrganizationApi>().organization;
+
+/** Client of the routes of the dashboard API that have these types. */
+export function pageClient<Api extends AnyElysia>() {
+  return treaty<Api>(location.origin, { parseDate: false, headers: toAccountHeader, fetcher });
+}
+
+/** Client of the routes of the management API that have these types. */
+export function managementClient<Api extends AnyElysia>() {
+  return treaty<Api>(`${location.origin}/v1`, { parseDate: false, fetcher });
+}
 
 interface EdenResponse<T> {
   readonly data: T;

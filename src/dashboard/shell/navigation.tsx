@@ -12,7 +12,7 @@ import { Segmented } from "../kit/segmented.tsx";
 import { toastError } from "../kit/toast.tsx";
 import { setTheme, useTheme } from "../theme.ts";
 import { AccountSwitch } from "./account-switch.tsx";
-import { listPages, type PageEntry } from "./pages.tsx";
+import { type PageEntry, usePages } from "./pages.tsx";
 
 const themeOptions = [
   ["system", "System", "screen"],
@@ -46,7 +46,7 @@ export function Navigation({ me, onSearch }: { me: Me; onSearch?: () => void }) 
         </Button>
       )}
       <nav aria-label="Pages" className="nav" ref={nav}>
-        {listPages(me.role).map(({ title = "", pages }) => (
+        {usePages(me.role).map(({ title = "", pages }) => (
           <Fragment key={title}>
             {title !== "" && <span className="nav-title">{title}</span>}
             <Links pages={pages} path={path} counts={counts} />

@@ -7,6 +7,7 @@ import { VerifyEmailButton } from "../features/auth/verify-email.tsx";
 import { formatUsd } from "../format.ts";
 import { LinkButton } from "../kit/button.tsx";
 import { Callout } from "../kit/feedback.tsx";
+import { usePlace } from "../kit/modules.tsx";
 import { readItem, writeItem } from "../kit/storage.ts";
 
 /**
@@ -84,21 +85,18 @@ function Upgrade({ version }: { version: string }) {
  * @param mayCredit Whether the user adds credit to any account.
  */
 function LowBalance({ me, mayCredit }: { me: Me; mayCredit: boolean }) {
+  const ways = usePlace("credit-help");
   const { data: wallet } = useSWR("wallet", () => request(api.wallet.get()), { refreshInterval: 60_000 });
   if (wallet === undefined) return null;
-  const { balance_usd, days_left, is_low, is_refused, payments, contact } = wallet;
+  const { balance_usd, days_left, is_low, is_refused, contact } = wallet;
   if (!is_refused && !is_low) return null;
-  const billing = <Link href="/billing">Billing</Link>;
+  const ask = contact === null ? null : <a href={toRequest(contact, me, balance_usd)}>Ask {contact} for credit</a>;
   const help: ReactNode = mayCredit ? (
     <Link href={`/admin/accounts/${me.account}`}>Credit your account</Link>
-  ) : payments !== null ? (
-    <Link href="/billing">Add credit</Link>
-  ) : contact === null ? (
-    <>Redeem a voucher on {billing}.</>
+  ) : ways.length > 0 ? (
+    ways.map((Way) => <Way key={Way.name} ask={ask} />)
   ) : (
-    <>
-      <a href={toRequest(contact, me, balance_usd)}>Ask {contact} for credit</a>, or redeem a voucher on {billing}.
-    </>
+    ask
   );
   return (
     <Callout tone="warn">

@@ -1,7 +1,8 @@
-import type { ComponentType, ReactNode } from "react";
+import { type ComponentType, type ReactNode, useMemo } from "react";
 import { maySeeAll, type Role } from "../data/roles.ts";
 import { OverviewPage } from "../features/overview/overview-page.tsx";
 import type { IconName } from "../kit/icon.tsx";
+import { insertAfter, type ModulePage, useModules } from "../kit/modules.tsx";
 import { LazyPage } from "./lazy-page.tsx";
 
 export interface PageEntry {
@@ -110,11 +111,6 @@ const adminPages: readonly PageEntry[] = [
     () => import("../features/admin-keys/admin-keys-page.tsx"),
   ),
   onDemand(
-    "/admin/vouchers",
-    { name: "Vouchers", icon: "voucher", help: "billing#wallets-and-vouchers" },
-    () => import("../features/vouchers/vouchers-page.tsx"),
-  ),
-  onDemand(
     "/admin/providers",
     { name: "Providers", icon: "admin", help: "providers#providers-in-the-dashboard" },
     () => import("../features/providers/providers-page.tsx"),
@@ -147,7 +143,7 @@ const adminPages: readonly PageEntry[] = [
 ];
 
 /** Operators see pages of the gateway first, and pages of their own account in a separate group. */
-const operatorPages: readonly PageGroup[] = [
+const toOperatorPages = (ofModules: readonly ModulePage[]): readonly PageGroup[] => [
   {
     pages: [
       onDemand(
@@ -164,11 +160,18 @@ const operatorPages: readonly PageGroup[] = [
     ],
   },
   { title: "My account", pages: [{ path: "/overview", ...overview }, keys, usage, billing] },
-  { title: "Administration", pages: adminPages },
+  { title: "Administration", pages: insertAfter(adminPages, ofModules.map(toEntry), ({ path }) => path) },
 ];
 
-export function listPages(role: Role): readonly PageGroup[] {
-  return maySeeAll(role) ? operatorPages : memberPages;
+const toEntry = ({ path, after, load, ...entry }: ModulePage) => ({ ...onDemand(path, entry, load), after });
+
+/** The pages of a user of this role, with those of modules. */
+export function usePages(role: Role): readonly PageGroup[] {
+  const modules = useModules();
+  return useMemo(
+    () => (maySeeAll(role) ? toOperatorPages(modules.flatMap(({ pages = [] }) => pages)) : memberPages),
+    [role, modules],
+  );
 }
 
 /** Pages that the navigation does not link to. Only users who see all accounts get the pages below `/admin`. */

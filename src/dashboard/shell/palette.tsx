@@ -8,7 +8,7 @@ import { helpPages } from "../features/help/pages.ts";
 import { useModelNames, useModels } from "../features/models/api.ts";
 import { Modal } from "../kit/dialog.tsx";
 import { Icon, type IconName } from "../kit/icon.tsx";
-import { listPages } from "./pages.tsx";
+import { usePages } from "./pages.tsx";
 
 interface Hit {
   readonly path: string;
@@ -99,7 +99,7 @@ function useHits(me: Me, text: string): readonly Hit[] {
     dedupingInterval: 5000,
   });
   const results = data ?? [];
-  const pages = listPages(me.role).flatMap(({ title = "page", pages }) =>
+  const pages = usePages(me.role).flatMap(({ title = "page", pages }) =>
     pages.map(({ path, name, icon }): Hit => ({ path, name, icon, note: title })),
   );
   const others: Hit[] = [

@@ -9,7 +9,7 @@ import { Empty, LoadError } from "../kit/feedback.tsx";
 import { HelpOfPage, PageHead } from "../kit/page.tsx";
 import { Brand, Navigation } from "./navigation.tsx";
 import { Notices } from "./notices.tsx";
-import { helpPage, listPages, otherPages } from "./pages.tsx";
+import { helpPage, otherPages, usePages } from "./pages.tsx";
 
 export function Shell({ me }: { me: Me }) {
   const [path] = useLocation();
@@ -24,7 +24,7 @@ export function Shell({ me }: { me: Me }) {
     main.current?.focus({ preventScroll: true });
   }, [path]);
   const pages = [
-    ...listPages(me.role).flatMap((group) => group.pages),
+    ...usePages(me.role).flatMap((group) => group.pages),
     ...otherPages.filter((page) => !page.path.startsWith("/admin/") || maySeeAll(me.role)),
   ];
   const zone = useZone();

@@ -1,5 +1,7 @@
 import type { HttpDeps } from "../deps.ts";
 import type { ApiOf, Route, ServerOf } from "../lifecycle/route.ts";
+import { resources } from "../resources/index.ts";
+import type { AnyResource } from "../resources/resource.ts";
 import { adminKeysController } from "./admin-keys.ts";
 import { organizationAlertsController } from "./alerts.ts";
 import { auditLogsController } from "./audit-logs.ts";
@@ -26,7 +28,7 @@ import {
   sandboxController,
 } from "./providers.ts";
 import { organizationRequestsController } from "./requests.ts";
-import { declaredRoutes, type ResourceApi } from "./resource-routes.ts";
+import { declaredRoutes, type ResourceApi, type ResourceApiOf } from "./resource-routes.ts";
 import { projectSessionsController } from "./sessions.ts";
 import { organizationUsageController } from "./usage.ts";
 
@@ -37,13 +39,18 @@ export { keyUsageController } from "./usage.ts";
 /** The types of the API, for the dashboard. */
 export type OrganizationApi = ServerOf<ApiOf<ReturnType<typeof controllers>[number]> & ResourceApi>;
 
+/** The types of the routes of a managed thing of a module, for its pages. */
+export type ThingApi<Thing> = ServerOf<ResourceApiOf<Thing>>;
+
 /**
  * The management API below /organization, in the shapes of OpenAI's admin API, so its clients work: an account or team
  * is a project. It accepts admin keys, which are valid nowhere else, and the dashboard sessions of administrators of
  * the gateway.
+ *
+ * @param ofModules The managed things of modules.
  */
-export function organizationApi(deps: HttpDeps, api: AdminApi): Route[] {
-  return [...controllers(deps, api), ...declaredRoutes(deps, api)];
+export function organizationApi(deps: HttpDeps, api: AdminApi, ofModules: readonly AnyResource[]): Route[] {
+  return [...controllers(deps, api), ...declaredRoutes(deps, api, [...resources, ...ofModules])];
 }
 
 function controllers(deps: HttpDeps, api: AdminApi) {

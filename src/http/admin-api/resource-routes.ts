@@ -18,8 +18,9 @@ import { displayNameOf, idOfCountedModel, idOfModel } from "../forms/read-fields
 import { parseUrl } from "../lifecycle/origin.ts";
 import type { Below, Endpoint, Intersection, Route } from "../lifecycle/route.ts";
 import { formBody } from "../lifecycle/validate.ts";
-import { type Declared, resources } from "../resources/index.ts";
+import type { Declared } from "../resources/index.ts";
 import {
+  type AnyResource,
   type Mount,
   type Resource,
   type ResourceDeps,
@@ -48,9 +49,10 @@ export function toResourceDeps(deps: HttpDeps): ResourceDeps {
 }
 
 /** The types of the routes of all declared things, for the dashboard. */
-export type ResourceApi = Intersection<ApiOf<Declared>>;
+export type ResourceApi = Intersection<ResourceApiOf<Declared>>;
 
-type ApiOf<Thing> = Thing extends {
+/** The types of the routes of a declared thing. */
+export type ResourceApiOf<Thing> = Thing extends {
   readonly mounts: readonly { readonly path: infer Path extends string }[];
   readonly idName: infer Id extends string;
   readonly verbs: readonly (infer V)[];
@@ -84,8 +86,8 @@ type Where<Wanted, V, Api> = Wanted extends V ? Api : unknown;
 
 type AnswerOf<F extends Fields<never>, Derived> = { id: string } & JsonOf<F> & Derived;
 
-/** Makes the routes of all declared resources. {@link ResourceApi} has their types. */
-export function declaredRoutes(deps: HttpDeps, api: AdminApi): Route[] {
+/** Makes the routes of declared resources. {@link ResourceApi} has their types. */
+export function declaredRoutes(deps: HttpDeps, api: AdminApi, resources: readonly AnyResource[]): Route[] {
   return resources.flatMap(({ visit }) =>
     visit((resource) => resource.mounts.flatMap((mount) => resourceRoutes(deps, api, resource, mount))),
   );
@@ -96,7 +98,7 @@ function resourceRoutes<Row extends { readonly id: string }, F extends Fields<Ro
   deps: HttpDeps,
   api: AdminApi,
   resource: Resource<Row, F, Derived>,
-  { path, owner: kind, whole, ...texts }: Mount<Row, Partial<ColumnsOf<Row, F>>>,
+  { path, owner: kind, whole, example, ...texts }: Mount<Row, Partial<ColumnsOf<Row, F>>>,
 ): Route[] {
   const { name, idName, create, change, remove, deleted = "", secret = {}, actions = {} } = resource;
   const fields: Fields<Row> = apiFields<Fields<Row>>(resource.fields);
@@ -192,6 +194,7 @@ function resourceRoutes<Row extends { readonly id: string }, F extends Fields<Ro
         {
           body: formBody(requestFields<Fields<Row>>(fields)),
           detail: describeWrite(`Create a ${name} of ${whose}`, Created, described(texts.creates)),
+          example,
         },
       ),
     );

@@ -16,7 +16,7 @@ interface Description {
 }
 
 interface Operation {
-  requestBody?: { content: Record<string, { schema: { properties?: Record<string, object> } }> };
+  requestBody?: { content: Record<string, { schema: { properties?: Record<string, object> }; example?: unknown }> };
   responses: Record<string, { description?: string; $ref?: string; content?: Record<string, { schema?: object }> }>;
 }
 
@@ -28,10 +28,14 @@ function complete(
   description: Description,
   models: readonly ModelEntry[],
   inbounds: readonly ClientFormat[],
+  examples: ReadonlyMap<string, object>,
 ): Description {
   for (const [path, methods] of Object.entries(description.paths)) {
-    for (const { requestBody } of Object.values(methods)) {
-      if (requestBody !== undefined) describeRequest(path, requestBody, models, inbounds);
+    for (const [method, { requestBody }] of Object.entries(methods)) {
+      if (requestBody === undefined) continue;
+      describeRequest(path, requestBody, models, inbounds);
+      const [json, example] = [requestBody.content["application/json"], examples.get(`${method} ${path}`)];
+      if (json !== undefined && example !== undefined) json.example = example;
     }
   }
   const operations = Object.values(description.paths).flatMap((methods) => Object.values(methods));
@@ -99,5 +103,13 @@ export async function describeApi(
   // Schemas that routes share are one object each; what is completed below is completed in a copy.
   const copy = structuredClone<object>(description) as Description;
   await nextTurn();
-  return complete(copy, [...kernel.registry.modelEntries], inbounds);
+  return complete(copy, [...kernel.registry.modelEntries], inbounds, examplesOf(routes));
+}
+
+/** The examples of routes, by method and path as the document has them. */
+function examplesOf(routes: readonly Route[]): ReadonlyMap<string, object> {
+  const examples = routes.flatMap(({ method, path, example }) =>
+    example === undefined ? [] : [[`${method.toLowerCase()} ${path.replaceAll(/:(\w+)/g, "{$1}")}`, example] as const],
+  );
+  return new Map(examples);
 }

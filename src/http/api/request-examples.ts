@@ -9,7 +9,6 @@ const organizationExamples: Readonly<Record<string, Readonly<Record<string, unkn
   "/organization/projects": { name: "Search", budget_usd: "100.00", budget_period: "month" },
   "/organization/projects/{project_id}": { name: "Search and find", budget_usd: null },
   "/organization/projects/{project_id}/credits": { usd: "25.00", note: "November", reference: "invoice-1042" },
-  "/organization/vouchers": { usd: "25.00", expires_in_seconds: 2_592_000 },
   "/organization/projects/{project_id}/rate_limits": { model: "gpt-4.1", max_requests_per_1_minute: 60 },
   "/organization/projects/{project_id}/rate_limits/{rate_limit_id}": { max_requests_per_1_minute: 600 },
   "/organization/rate_limits": { model: "gpt-4.1", max_tokens_per_1_minute: 200_000 },

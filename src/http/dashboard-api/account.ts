@@ -3,7 +3,6 @@ import { formatUsd, GatewayError } from "../../contract/index.ts";
 import { endSession, listSessions } from "../../identity/index.ts";
 import { mayUse } from "../../kernel/index.ts";
 import { getFreeQuota } from "../../keys/index.ts";
-import { redeemedVouchers, redeemVoucher } from "../../payments/index.ts";
 import { getDisplayName, type Model } from "../../provider/index.ts";
 import {
   lowDays,
@@ -15,7 +14,7 @@ import {
 } from "../../reports/index.ts";
 import { toVirtualModel } from "../api/models.ts";
 import type { HttpDeps } from "../deps.ts";
-import { CursorQuery, readCursor, readUsd } from "../forms/read-fields.ts";
+import { CursorQuery, readCursor } from "../forms/read-fields.ts";
 import {
   PageNumber,
   pageSize,
@@ -25,16 +24,12 @@ import {
   toSessionJson,
   toStatementLineJson,
   toStatementPage,
-  toVoucherJson,
   toWalletJson,
 } from "../forms/serializers.ts";
 import { withAnySession, withOwnSession, withSession } from "../lifecycle/session.ts";
-import { formBody } from "../lifecycle/validate.ts";
 import { toCsvText } from "./download.ts";
 
 const MeQuery = Type.Object({ calls: Type.Optional(Type.String({ maxLength: 40 })) });
-const Redeem = formBody({ code: Type.String({ minLength: 1, maxLength: 100 }) });
-const Checkout = formBody({ usd: Type.String({ minLength: 1, maxLength: 30 }) });
 const csvColumns = ["at", "kind", "amount_usd", "balance_usd", "note"] as const;
 
 /**
@@ -81,7 +76,7 @@ export function meController(deps: HttpDeps) {
 /** A model as the dashboard lists it. `name` is its display name; `members` are the members of a virtual model. */
 type ListedModel = Model & { readonly name: string; readonly members: readonly string[] | null };
 
-/** The account of the user: statement, calls, models and vouchers. */
+/** The account of the user: statement, calls and models. */
 export function accountController(deps: HttpDeps) {
   const { store } = deps;
   const route = withSession(deps);
@@ -135,17 +130,6 @@ export function accountController(deps: HttpDeps) {
       return { data: [...models, ...virtual].filter(isAllowed) };
     }),
     route.get("/wallet", ({ user }) => forecastWallet(deps, user.accountId)),
-    route.get("/vouchers", async ({ user }) => ({
-      data: (await redeemedVouchers(store, user.accountId)).map(toVoucherJson),
-    })),
-    route.post(
-      "/vouchers/redeem",
-      async ({ user: { accountId }, body: { code } }) => {
-        const { nanodollars } = await redeemVoucher(store, { accountId, code }, deps.now());
-        return { usd: formatUsd(nanodollars) };
-      },
-      { body: Redeem },
-    ),
   ];
 }
 
@@ -156,7 +140,7 @@ const dayMs = 86_400_000;
  * null where it paid for nothing lately; `is_refused` says that a request was refused today for want of money, after the last
  * credit.
  */
-async function forecastWallet({ store, ledger, config, payments, now }: HttpDeps, accountId: string) {
+async function forecastWallet({ store, ledger, config, now }: HttpDeps, accountId: string) {
   const at = now();
   const today = Math.floor(at / dayMs) * dayMs;
   const creditedAt = await readLastCredit(store, accountId);
@@ -172,7 +156,6 @@ async function forecastWallet({ store, ledger, config, payments, now }: HttpDeps
     days_left: pace?.daysLeft ?? null,
     is_low: pace !== undefined && pace.daysLeft < lowDays,
     is_refused: reasons.some(({ code }) => code === "insufficient_balance"),
-    payments: payments?.name ?? null,
     // Where anybody may sign up, the owner's address is not for everybody.
     contact: config.signUp === "open" ? null : await readOwnerEmail(store),
   };
@@ -202,19 +185,6 @@ async function readOwnerEmail({ db }: Pick<HttpDeps["store"], "db">): Promise<st
     .orderBy("users.created_at")
     .executeTakeFirst();
   return row?.email ?? null;
-}
-
-/** POST /checkout: where the browser goes to pay. The wallet is credited by the webhook of the payment provider. */
-export function checkoutController(deps: HttpDeps) {
-  const route = withSession(deps);
-  return [
-    route.post(
-      "/checkout",
-      ({ user: { accountId, email }, body: { usd } }) =>
-        deps.beginPayment({ accountId, email, nanodollars: readUsd(usd) }),
-      { body: Checkout },
-    ),
-  ];
 }
 
 /** The sessions of the user: list and end. */

@@ -3,17 +3,16 @@ import { acceptInvitation } from "../../identity/index.ts";
 import { readAccountInvitation, readTeamInvitation } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { ClientFormat } from "../lifecycle/http-call.ts";
-import { type ApiOf, below, type Route, type ServerOf } from "../lifecycle/route.ts";
+import { type ApiOf, below, type Endpoint, type Route, type ServerOf } from "../lifecycle/route.ts";
 import { publicRoutes } from "../lifecycle/session.ts";
 import { expectStore } from "../lifecycle/store-timeout.ts";
 import { formBody } from "../lifecycle/validate.ts";
-import { accountController, checkoutController, meController, sessionsController } from "./account.ts";
+import { accountController, meController, sessionsController } from "./account.ts";
 import { adminAccountController } from "./admin-account.ts";
 import { adminAccountsController } from "./admin-accounts.ts";
 import { alertsController } from "./alerts.ts";
 import { auditController } from "./audit.ts";
 import { callSessionsController } from "./call-sessions.ts";
-import { adminContentController, contentController } from "./content.ts";
 import { emailController } from "./email.ts";
 import { adminHealthController, attentionController, statusController } from "./health.ts";
 import { homeController } from "./home.ts";
@@ -47,19 +46,16 @@ function routesOfPages(deps: HttpDeps, inbounds: readonly ClientFormat[]) {
     ...keysController(deps),
     ...requestsController(deps, inbounds),
     ...callSessionsController(deps),
-    ...contentController(deps),
     ...statisticsController(deps),
     ...sessionsController(deps),
     ...emailController(deps),
     ...teamController(deps),
     ...teamsController(deps),
-    ...checkoutController(deps),
     ...statusController(deps),
     ...alertsController(deps),
     // The gateway, for owners, administrators and viewers.
     ...homeController(deps),
     ...adminApiKeysController(deps),
-    ...adminContentController(deps),
     ...adminTeamController(deps),
     ...adminAccountsController(deps),
     ...adminAccountController(deps),
@@ -104,19 +100,35 @@ function publicController(deps: HttpDeps) {
   ];
 }
 
-/** Facts of the gateway that the sign-in page shows. */
-function toGatewayJson({ version, snapshot, config, payments }: HttpDeps) {
+interface GatewayFacts {
+  readonly version: string;
+  readonly sandbox: boolean;
+  readonly base_path: string;
+  readonly sign_up: "open" | "closed";
+  readonly oidc: boolean;
+}
+
+/** Facts of the gateway that the sign-in page shows, with those of modules. */
+function toGatewayJson({ version, snapshot, config, facts }: HttpDeps): GatewayFacts {
   return {
     version,
     sandbox: snapshot().sandbox,
     base_path: config.basePath,
     sign_up: config.signUp,
     oidc: config.oidcIssuer !== undefined,
-    payments: payments?.name ?? null,
+    ...facts(),
   };
 }
 
 /** The types of the API, for the dashboard. */
-export type PageApi = ServerOf<{
-  readonly dashboard: { readonly api: ApiOf<ReturnType<typeof routesOfPages>[number]> };
-}>;
+export type PageApi = PageServer<ApiOf<ReturnType<typeof routesOfPages>[number]>>;
+
+/** The types of the routes of a module and of its facts, about the gateway and about a request, for its pages. */
+export type PageApiOf<Routes, Facts, RequestFacts = unknown> = PageServer<
+  ApiOf<Routes> & {
+    gateway: { get: Endpoint<unknown, unknown, Facts> };
+    requests: { ":id": { get: Endpoint<unknown, unknown, RequestFacts> } };
+  }
+>;
+
+type PageServer<Api> = ServerOf<{ readonly dashboard: { readonly api: Api } }>;

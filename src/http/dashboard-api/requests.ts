@@ -76,17 +76,14 @@ export function requestsController(deps: HttpDeps, inbounds: readonly ClientForm
       const request = await readRequest(store, id, seesAll(user) ? undefined : user.accountId);
       if (request === undefined) throw new GatewayError("not_found", "No request in the log has this id");
       const emails = seesAll(user) ? await emailsOf(store, [request.account_id]) : undefined;
-      // Viewers see no prompts.
-      const viewer = { accountId: user.accountId, personId: user.ownAccountId, seesAll: mayAdminister(user.role) };
-      const hasContent = user.role !== "viewer" && (await deps.contentLog.has(viewer, id));
       const keyNames = await readKeyNames(store, [request.key_id]);
       return {
-        ...toRequestDetailJson(request, { emails, seesWords: viewer.seesAll }),
+        ...toRequestDetailJson(request, { emails, seesWords: mayAdminister(user.role) }),
         key_name: keyNames.get(request.key_id) ?? null,
         model_name: request.model && (nameOfModel(deps, request.model) ?? null),
         /** The runs of the same call by other models, before or after this one, this one included; one where there was no fallback. */
         runs: await readRuns(deps, request),
-        has_content: hasContent,
+        ...(await deps.requestFacts(user, id)),
       };
     }),
   ];

@@ -3,7 +3,6 @@ import type { AuditRow } from "../../audit/index.ts";
 import { formatUsd, type QuotaState, type WalletState } from "../../contract/index.ts";
 import type { Session } from "../../identity/index.ts";
 import type { ApiKey } from "../../keys/index.ts";
-import type { Voucher } from "../../payments/index.ts";
 import type { LatestCalls, RecentCall, StatementLine } from "../../reports/index.ts";
 import { type Account, type AccountRow, isVerified } from "../../tenants/index.ts";
 
@@ -139,18 +138,6 @@ export function toSessionJson({ id, createdAt, expiresAt, lastUsedAt, address, u
     last_used_at: toIso(lastUsedAt),
     address: address ?? null,
     user_agent: userAgent ?? null,
-  };
-}
-
-export function toVoucherJson(voucher: Voucher) {
-  return {
-    id: voucher.id,
-    usd: formatUsd(voucher.nanodollars),
-    created_at: toIso(voucher.createdAt),
-    expires_at: toIso(voucher.expiresAt),
-    voided_at: toIso(voucher.voidedAt),
-    redeemed_at: toIso(voucher.redeemedAt),
-    redeemed_by: voucher.redeemedBy ?? null,
   };
 }
 

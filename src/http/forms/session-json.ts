@@ -17,7 +17,9 @@ const figures = {
   cost_usd: Type.String({ description: "Cost by list price, exact decimal text" }),
   charged_usd: Type.String({ description: "Amount paid by the wallet, exact decimal text" }),
   cache_saved_usd: Type.String({ description: "What prompt caches saved, exact decimal text" }),
-  cache_lost_usd: Type.String({ description: "What the parts of prompts cost that caches did not have, exact decimal text" }),
+  cache_lost_usd: Type.String({
+    description: "What the parts of prompts cost that caches did not have, exact decimal text",
+  }),
 };
 const models = Type.Array(Type.Object({ model: Type.String(), ...figures }));
 const running = Type.Integer({ description: "Calls that run now; they are in no other figure" });

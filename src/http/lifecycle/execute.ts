@@ -1,7 +1,7 @@
 import { type Capability, type GatewayError, UpstreamError } from "../../contract/index.ts";
 import { type Attempt, ClientCall, type ExchangeAnswer, runCall } from "../../kernel/index.ts";
 import { RefusedKeyError } from "../../keys/index.ts";
-import type { HttpDeps } from "../deps.ts";
+import type { CallWatch, HttpDeps } from "../deps.ts";
 import { type CallRequest, type HttpCall, readClientRequestId } from "./http-call.ts";
 
 /**
@@ -17,10 +17,15 @@ export async function executeCall<C extends Capability>(
   const { candidates } = httpCall;
   if (candidates === undefined) throw new TypeError("The model of this request was not resolved");
   deps.endedBranches.expectOpen(httpCall);
-  const { keeper } = deps.contentLog;
-  const request = httpCall.toRequest(requested);
-  const copy = keeper?.copy(request);
-  const call = new ClientCall(copy?.request ?? request);
+  let request = httpCall.toRequest(requested);
+  const watches: CallWatch<C>[] = [];
+  for (const watcher of deps.watchers) {
+    const watch = watcher(request);
+    if (watch === undefined) continue;
+    watches.push(watch);
+    request = watch.request;
+  }
+  const call = new ClientCall(request);
   httpCall.execution = call;
   deps.loadShedder.startCall(httpCall.slot, httpCall.execution);
   httpCall.disableIdleTimeout();
@@ -32,7 +37,7 @@ export async function executeCall<C extends Capability>(
     httpCall.costNanodollars = call.run?.outcome.costNanodollars;
     deps.loadShedder.endCall(httpCall.slot, httpCall.execution);
     httpCall.restoreIdleTimeout();
-    if (copy !== undefined) keeper?.keep(call, copy, answer);
+    for (const watch of watches) watch.ended(call, answer);
     recordEnd(deps, httpCall.execution, httpCall.httpRequest);
   }
 }

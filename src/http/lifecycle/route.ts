@@ -31,6 +31,8 @@ export interface Route {
   /** Schemas for the OpenAPI document and for validation. */
   readonly body?: TSchema | undefined;
   readonly query?: TSchema | undefined;
+  /** The body of a request that is answered, for the OpenAPI document. */
+  readonly example?: object | undefined;
   /** The body is a form. */
   readonly isForm?: boolean;
   /** The client's format, which errors are written in. */
@@ -80,6 +82,7 @@ interface Options<Body extends TSchema, Query extends TSchema> {
   readonly body?: Body;
   readonly query?: Query;
   readonly detail?: object;
+  readonly example?: object | undefined;
 }
 
 /**
@@ -111,7 +114,7 @@ export function routesOf<Who extends object, const Prefix extends string>(
     <const Path extends string, Answer, Body extends TSchema = TSchema, Query extends TSchema = TSchema>(
       path: Path,
       handler: (context: Checked<Who, `${Prefix}${Path}`, Static<Body>, Static<Query>>) => Answer,
-      { body: schema, query: querySchema, detail }: Options<Body, Query> = {},
+      { body: schema, query: querySchema, detail, example }: Options<Body, Query> = {},
     ): TypedRoute<Name, `${Prefix}${Path}`, Static<Body>, Static<Query>, Awaited<Answer>> => {
       const isWrite = method !== "GET";
       const once = isWrite ? guard.once : undefined;
@@ -123,7 +126,7 @@ export function routesOf<Who extends object, const Prefix extends string>(
         const work = async () => await handler({ ...who, request, params, body, query } as never);
         return respond(deps, request, once === undefined ? await work() : await once({ request, who, body }, work));
       };
-      return { method, path: `${prefix}${path}`, detail, body: schema, query: querySchema, answer };
+      return { method, path: `${prefix}${path}`, detail, body: schema, query: querySchema, example, answer };
     };
   return {
     get: verb<"get">("GET"),

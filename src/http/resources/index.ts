@@ -3,12 +3,11 @@ import { budgets } from "./budgets.ts";
 import { modelLimits } from "./model-limits.ts";
 import type { AnyResource } from "./resource.ts";
 import { roleLimits } from "./role-limits.ts";
-import { vouchers } from "./vouchers.ts";
 
-const declared = [alertRules, budgets, modelLimits, roleLimits, vouchers] as const;
+const declared = [alertRules, budgets, modelLimits, roleLimits] as const;
 
 /** The types of all declarations. */
 export type Declared = (typeof declared)[number];
 
-/** All things that are declared. Their routes, their sections of the configuration document and their commands are made from this list. */
+/** All things that are declared, except those of modules. Their routes, their sections of the configuration document and their commands are made from this list. */
 export const resources: readonly AnyResource[] = declared;

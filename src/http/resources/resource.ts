@@ -37,6 +37,8 @@ export interface Mount<Row = never, Columns = never> {
   readonly lists?: string;
   readonly creates?: string;
   readonly changes?: string;
+  /** The body of a creation, for the OpenAPI document. */
+  readonly example?: object;
   /** An entry that each owner has in addition to the entries of the list; it comes first. Absent: no such entry. */
   readonly whole?: Whole<Row, Columns>;
 }

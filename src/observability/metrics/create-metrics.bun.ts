@@ -1,6 +1,5 @@
 import { Registry } from "prom-client";
 import { type CallObserver, monotonicNow } from "../../kernel/index.ts";
-import type { SpanCounts } from "../traces/span-queue.ts";
 import { CallMetrics } from "./call-metrics.ts";
 import {
   addCommitMetrics,
@@ -12,11 +11,10 @@ import {
   type GatewaySnapshot,
 } from "./gateway-metrics.ts";
 import { addProcessMetrics } from "./process-metrics.bun.ts";
+import { addCounter } from "./scraped-metrics.ts";
 
 interface MetricsOptions {
   readonly log: { readonly dropped: number };
-  /** Absent when tracing is off. */
-  readonly spans: SpanCounts | undefined;
   readonly version: { version: string; commit?: string };
 }
 
@@ -32,13 +30,13 @@ export interface Metrics {
   close(): void;
 }
 
-export function createMetrics({ log, spans, version }: MetricsOptions): Metrics {
+export function createMetrics({ log, version }: MetricsOptions): Metrics {
   const registry = new Registry();
   let snapshot: GatewaySnapshot | undefined;
   const isPremium = (model: string) => snapshot?.registry().byName(model)?.model.premium;
   const calls = new CallMetrics(registry, { now: monotonicNow, isPremium });
   const onCommit = addCommitMetrics(registry);
-  addLogMetrics(registry, log, spans);
+  addLogMetrics(registry, log);
   const close = addProcessMetrics(registry, version);
   const headers = {
     "content-type": registry.contentType,
@@ -54,6 +52,7 @@ export function createMetrics({ log, spans, version }: MetricsOptions): Metrics 
       addRouteMetrics(registry, snapshot);
       addStoreMetrics(registry, snapshot);
       addNodeMetrics(registry, snapshot);
+      for (const counter of snapshot.counters) addCounter(registry, counter);
     },
     async scrape() {
       if (snapshot === undefined) return new Response("The gateway is starting\n", { status: 503 });

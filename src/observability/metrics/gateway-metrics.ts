@@ -1,8 +1,7 @@
 import { Gauge, Histogram, type Registry } from "prom-client";
 import { type Capability, capabilities, nanodollarsPerUsd } from "../../contract/index.ts";
 import { type ClientCall, describeRoutes, type Registry as ModelRegistry } from "../../kernel/index.ts";
-import type { SpanCounts } from "../traces/span-queue.ts";
-import { addCounter, addGauge, addValue, type Sample } from "./scraped-metrics.ts";
+import { addCounter, addGauge, addValue, type Sample, type ScrapedMetric } from "./scraped-metrics.ts";
 
 /** State of the running gateway that a scrape reads. */
 export interface GatewaySnapshot {
@@ -23,6 +22,8 @@ export interface GatewaySnapshot {
   readonly isRedisUp: (() => boolean) | undefined;
   /** Figures of this process. */
   node(): NodeFigures;
+  /** Counters of modules. */
+  readonly counters: readonly ScrapedMetric[];
   /** Sums the wallets below zero; reads all wallets. */
   overdrawn(): Promise<{ accounts: number; nanodollars: number }>;
 }
@@ -223,24 +224,11 @@ function addOverdrawn(registry: Registry, snapshot: GatewaySnapshot): void {
   });
 }
 
-/** Adds metrics of dropped log lines and spans. */
-export function addLogMetrics(
-  registry: Registry,
-  log: { readonly dropped: number },
-  spans: SpanCounts | undefined,
-): void {
+/** Adds the metric of dropped log lines. */
+export function addLogMetrics(registry: Registry, log: { readonly dropped: number }): void {
   addCounter(registry, {
     name: "modelgate_log_lines_dropped_total",
     help: "Log lines dropped because standard error was blocked",
     read: () => [[{}, log.dropped]],
-  });
-  addCounter(registry, {
-    name: "modelgate_spans_total",
-    help: "Spans by outcome: exported, failed (refused by the collector) or dropped (queue full)",
-    labels: ["outcome"],
-    *read(): Iterable<Sample> {
-      if (spans === undefined) return;
-      for (const outcome of ["exported", "failed", "dropped"] as const) yield [{ outcome }, spans[outcome]];
-    },
   });
 }

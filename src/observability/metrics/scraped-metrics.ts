@@ -5,7 +5,7 @@ type Labels = Readonly<Record<string, string>>;
 export type Sample = readonly [labels: Labels, value: number];
 
 /** A metric that is read at each scrape. */
-interface ScrapedMetric {
+export interface ScrapedMetric {
   readonly name: string;
   readonly help: string;
   readonly labels?: readonly string[];

@@ -2,7 +2,8 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { dependencies } from "../../../package.json" with { type: "json" };
 import { builtIns } from "../../../plugins/index.ts";
-import { getVariablePrefix, variables } from "../../../src/config/index.ts";
+import { getVariablePrefix, listVariables } from "../../../src/config/index.ts";
+import { moduleSettings } from "../../../src/modules/index.ts";
 import { getForm } from "../../../src/provider/index.ts";
 
 const folder = join(import.meta.dir, "../../../deploy");
@@ -27,7 +28,9 @@ test("compose.yaml sets nothing on the gateways that they do not read", async ()
   expect(gateways.length).toBe(2);
   for (const [, { environment, build }] of gateways) {
     const others = Object.keys(environment ?? {}).filter((name) => !name.endsWith("_API_KEY"));
-    expect(others.filter((name) => !variables.includes(name) && !ofProviders.has(name))).toEqual([]);
+    expect(others.filter((name) => !listVariables(moduleSettings).includes(name) && !ofProviders.has(name))).toEqual(
+      [],
+    );
     expect(await Bun.file(join(folder, "..", build?.dockerfile ?? "")).exists()).toBe(true);
   }
 });

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
-import { describeConfig, readConfig, variables } from "../../../src/config/index.ts";
+import { describeConfig, listVariables, readConfig } from "../../../src/config/index.ts";
 import { cacheMissKinds, errorTable } from "../../../src/contract/index.ts";
+import { moduleSettings } from "../../../src/modules/index.ts";
 import { completeRow, contextTokensDefault, findModelFacts } from "../../../src/provider/index.ts";
 import { readPage, readSection, tableRows } from "./pages.ts";
 
@@ -15,7 +16,7 @@ const settings = tableRows(readSection("docs/configuration.md", "## Settings"));
 
 test("docs/configuration.md has every setting, with its default", () => {
   const documented = new Map(settings.map(([variable = "", value = ""]) => [variable, value]));
-  for (const { name, value } of describeConfig(readConfig({}))) {
+  for (const { name, value } of describeConfig(readConfig({}, moduleSettings))) {
     expect([...documented.keys()]).toContain(name);
     if (name !== "MODELGATE_HOME")
       expect([name, documented.get(name)]).toEqual([name, value === "not set" ? "" : value]);
@@ -24,7 +25,7 @@ test("docs/configuration.md has every setting, with its default", () => {
 
 test("docs/configuration.md has no setting twice, and none that nothing reads", () => {
   const names = settings.map(([variable = ""]) => variable).filter((variable) => !variable.startsWith("<PLUGIN>"));
-  expect(names.toSorted()).toEqual(variables.toSorted());
+  expect(names.toSorted()).toEqual(listVariables(moduleSettings).toSorted());
 });
 
 test("the table of what a row may leave out in docs/models.md has the defaults of the code", () => {

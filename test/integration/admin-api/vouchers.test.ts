@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { commandLine } from "../../../src/audit/index.ts";
 import { createAdminKey } from "../../../src/keys/index.ts";
-import { redeemVoucher } from "../../../src/payments/index.ts";
+import { redeemVoucher } from "../../../src/modules/payments/vouchers.ts";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
 
 let gateway: InProcessGateway;

@@ -100,7 +100,7 @@ async function ask(who: Who, method: string, path: string, body?: unknown): Prom
     ...(body !== undefined && { body: JSON.stringify(body) }),
   });
 }
-const flush = () => bench.gateway.app.contentLog.keeper?.flush();
+const flush = () => bench.gateway.app.flush();
 const setSwitch = (on: boolean, key?: string) =>
   ask("admin", "POST", `/admin/accounts/${accountId}/content`, { on, ...(key !== undefined && { key }) });
 

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { readConfig } from "../../../src/config/index.ts";
-import { createContentLog } from "../../../src/content-log/content-log.ts";
-import { createRedact } from "../../../src/content-log/redact.ts";
 import type { Caller } from "../../../src/contract/index.ts";
 import { createAccounts } from "../../../src/keys/index.ts";
+import { createContentLog } from "../../../src/modules/content-log/content-log.ts";
+import { createRedact } from "../../../src/modules/content-log/redact.ts";
 import { errorOf } from "../../support/error-of.ts";
 import { chatCall, chatModel, runOf } from "../../unit/kernel/support.ts";
 import { engine, temporaryStore } from "../db/temporary-store.ts";

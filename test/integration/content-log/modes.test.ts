@@ -1,4 +1,7 @@
 import { describe, expect, test } from "bun:test";
+import { readConfig } from "../../../src/config/index.ts";
+import { createContentLog } from "../../../src/modules/content-log/content-log.ts";
+import { createLog } from "../../../src/observability/log.ts";
 import { startInProcess } from "../../support/in-process.ts";
 import { enterAs } from "../../support/session-cookie.ts";
 import { wavFile } from "../../support/wav.ts";
@@ -21,7 +24,7 @@ describe("CONTENT_LOG", () => {
     const send = async (body: object) => {
       const sent = await other.ask("/chat/completions", body);
       await sent.text();
-      await other.gateway.app.contentLog.keeper?.flush();
+      await other.gateway.app.flush();
       return await post(`/requests/${sent.headers.get("x-request-id")}/content`);
     };
     return { other, account, post, send };
@@ -29,11 +32,12 @@ describe("CONTENT_LOG", () => {
 
   test("off keeps nothing, and cannot be switched on for some", async () => {
     const { other, account, post, send } = await start({});
-    expect(other.gateway.app.contentLog.keeper).toBeUndefined();
     const switched = await post(`/admin/accounts/${account}/content`, { on: true });
     expect(switched.status).toBe(409);
     expect((await post(`/admin/accounts/${account}/content`, { on: false })).status).toBe(200);
     expect((await send({ model: gpt, messages })).status).toBe(404);
+    const rows = await other.gateway.store.db.selectFrom("contents").select("id").execute();
+    expect(rows).toEqual([]);
     await other.stop();
   });
 
@@ -49,7 +53,14 @@ describe("CONTENT_LOG", () => {
 
   test("all keeps the text of every capability, and no media", async () => {
     const gateway = await startInProcess({ env: { CONTENT_LOG: "all", SANDBOX: "on" } });
-    const { contentLog, kernel, accounts } = gateway.app;
+    const { kernel, accounts } = gateway.app;
+    const config = readConfig({ MODELGATE_HOME: gateway.home, CONTENT_LOG: "all" });
+    const contentLog = createContentLog({
+      config,
+      store: gateway.store,
+      log: createLog("silent", () => undefined),
+      now: Date.now,
+    });
     const models: Record<string, string> = {};
     for (const { model } of kernel.registry.modelEntries) models[model.capability] ??= model.id;
     const own = (await accounts.find("test@example.org"))?.id as string;
@@ -66,7 +77,7 @@ describe("CONTENT_LOG", () => {
             })
           : await gateway.post(path, body);
       await sent.bytes();
-      await contentLog.keeper?.flush();
+      await gateway.app.flush();
       const id = sent.headers.get("x-request-id") as string;
       const { request, answer: said } = await contentLog.view({ accountId: own, personId: own, seesAll: false }, id);
       return [request, said].map((turns) => turns.map(({ role, text }) => `${role}: ${text}`).join("; "));

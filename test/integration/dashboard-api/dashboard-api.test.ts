@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { createVoucher } from "../../../src/payments/index.ts";
+import { createVoucher } from "../../../src/modules/payments/vouchers.ts";
 import { invite } from "../../../src/tenants/invitations.ts";
 import { expectError } from "../../support/expect-error.ts";
 import { recordCalls } from "../../support/payers.ts";

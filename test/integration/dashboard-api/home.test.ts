@@ -138,7 +138,6 @@ describe("the wallet of an account", () => {
       days_left: 0.1,
       is_low: true,
       is_refused: true,
-      payments: null,
       contact: "owner@example.org",
     });
   });

@@ -1,7 +1,8 @@
 import { afterAll, afterEach, beforeAll } from "bun:test";
 import Stripe from "stripe";
 import { readWalletState } from "../../../src/ledger/index.ts";
-import { openStripe } from "../../../src/payments/stripe.ts";
+import { openPayments } from "../../../src/modules/payments/open.ts";
+import { openStripe } from "../../../src/modules/payments/stripe.ts";
 import { dashboardHttp } from "../../unit/http/dashboard-http.ts";
 import { helloPlugin } from "../../unit/http/support.ts";
 
@@ -42,7 +43,9 @@ export function useStripe(): void {
 
 export async function fixture() {
   const payments = openStripe({ secretKey, webhookSecret, apiBase: server.url.origin });
-  const parts = await dashboardHttp({ PUBLIC_URL: "https://gate.example.com" }, [helloPlugin], payments);
+  const parts = await dashboardHttp({ PUBLIC_URL: "https://gate.example.com" }, [helloPlugin], async (built) => [
+    openPayments(built, payments),
+  ]);
   const ada = await parts.enter("ada@example.org");
   const hook = (body: string, header: string) =>
     parts.send("/webhooks/stripe", { method: "POST", headers: { "stripe-signature": header }, body });

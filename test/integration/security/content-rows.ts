@@ -1,5 +1,5 @@
-import { sealContent } from "../../../src/content-log/content-box.ts";
 import { createContents } from "../../../src/db/index.ts";
+import { sealContent } from "../../../src/modules/content-log/content-box.ts";
 import { SecretBox } from "../../../src/providers/index.ts";
 import type { InProcessGateway } from "../../support/in-process.ts";
 

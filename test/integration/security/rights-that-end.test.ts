@@ -13,7 +13,7 @@ import {
   importForeignKeys,
   revokeAdminKey,
 } from "../../../src/keys/index.ts";
-import { createVoucher, voidVoucher } from "../../../src/payments/index.ts";
+import { createVoucher, voidVoucher } from "../../../src/modules/payments/vouchers.ts";
 import { accountActions, teamActions } from "../../../src/tenants/index.ts";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
 import { beginSession, cheapPasswords, enterAs } from "../../support/session-cookie.ts";

@@ -361,7 +361,7 @@ describe("who may read them", () => {
   });
 
   test("kept content is shown to its account's admins, administrators and owners", async () => {
-    await gateway.app.contentLog.keeper?.flush();
+    await gateway.app.flush();
     const readers: Caller[] = [];
     for (const caller of callers) {
       const response = await send(`POST ${api}/requests/${made.call}/content`, caller);

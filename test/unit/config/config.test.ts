@@ -12,7 +12,7 @@ const key = "sk-mg-first001-0123456789abcdef0123456789abcdef0123456789abcdef";
 
 describe("readConfig", () => {
   test("uses the documented defaults when nothing is set", () => {
-    const { given, credentials, ...values } = readConfig({});
+    const { given, groups, of, credentials, ...values } = readConfig({});
     expect(values).toEqual({
       home: join(homedir(), ".modelgate"),
       host: "127.0.0.1",
@@ -33,10 +33,6 @@ describe("readConfig", () => {
       responsesWebSockets: "on",
       responsesMaxMb: 64,
       filesMaxMb: 1024,
-      contentLog: "off",
-      contentLogDays: 7,
-      contentLogMaxMb: 64,
-      contentLogRedact: undefined,
       maxKeysPerAccount: 1000,
       webSearches: 8,
       cacheMarks: "auto",
@@ -66,8 +62,6 @@ describe("readConfig", () => {
       oidcRoles: undefined,
       jwtIssuers: undefined,
       jwtNetworks: undefined,
-      stripeSecretKey: undefined,
-      stripeWebhookSecret: undefined,
       smtpUrl: undefined,
       smtpFrom: undefined,
       alertNetworks: undefined,
@@ -76,18 +70,13 @@ describe("readConfig", () => {
       metricsPort: undefined,
       metricsHost: "127.0.0.1",
       metricsToken: undefined,
-      otlpEndpoint: undefined,
-      otlpHeaders: undefined,
-      otelServiceName: "modelgate",
-      otelMetricsExporter: "none",
-      otelLogsExporter: "none",
-      otelContent: "false",
-      traceRatio: 1,
       sandbox: "auto",
       proxyEnv: undefined,
       machine: { "aws-instance": { url: "http://169.254.169.254" }, google: { url: "http://169.254.169.254" } },
     });
     expect(given.size).toBe(0);
+    expect(groups).toEqual([]);
+    expect(of({ settings: {} })).toEqual({});
     expect(credentials({ name: "openai" })).toEqual({ keys: [] });
   });
 

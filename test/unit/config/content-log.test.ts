@@ -1,5 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { ConfigError, readConfig } from "../../../src/config/index.ts";
+import { settings } from "../../../src/modules/content-log/settings.ts";
+import { settings as otlp } from "../../../src/modules/otlp/settings.ts";
 
 const databaseUrl = "postgres://gate@127.0.0.1/gate";
 const secretsKey = "0123456789abcdef0123456789abcdef";
@@ -24,7 +26,7 @@ describe("CONTENT_LOG", () => {
   ])("%j is refused", (env, variable) => {
     let thrown: unknown;
     try {
-      readConfig(env as Record<string, string>);
+      readConfig(env as Record<string, string>, [settings, otlp]);
     } catch (error) {
       thrown = error;
     }
@@ -33,8 +35,8 @@ describe("CONTENT_LOG", () => {
   });
 
   test("takes a key that all gateways on a database share", () => {
-    const config = readConfig({ CONTENT_LOG: "All", DATABASE_URL: databaseUrl, SECRETS_KEY: secretsKey });
-    expect(config.contentLog).toBe("all");
-    expect(readConfig({ DATABASE_URL: databaseUrl }).contentLog).toBe("off");
+    const env = { CONTENT_LOG: "All", DATABASE_URL: databaseUrl, SECRETS_KEY: secretsKey };
+    expect(readConfig(env, [settings]).of(settings).contentLog).toBe("all");
+    expect(readConfig({ DATABASE_URL: databaseUrl }, [settings]).of(settings).contentLog).toBe("off");
   });
 });

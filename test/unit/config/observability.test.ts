@@ -38,22 +38,3 @@ test("accepts metrics ports next to the API's, one for each worker", () => {
   expect(readConfig(env).metricsPort).toBe(65_532);
   expect(readConfig({ ...env, METRICS_PORT: "2996" }).metricsPort).toBe(2996);
 });
-
-test.each([
-  [{ OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:4318" }, { otlpEndpoint: "http://127.0.0.1:4318" }],
-  [{ OTEL_EXPORTER_OTLP_HEADERS: "x-api-key=a=b,x-tenant=c" }, { otlpHeaders: "x-api-key=a=b,x-tenant=c" }],
-  [{ OTEL_TRACES_SAMPLER_ARG: "0.25" }, { traceRatio: 0.25 }],
-  [{ OTEL_TRACES_SAMPLER_ARG: "0" }, { traceRatio: 0 }],
-])("takes %j", (env, expected) => {
-  expect(readConfig(env)).toMatchObject(expected);
-});
-
-test.each([
-  [{ OTEL_EXPORTER_OTLP_ENDPOINT: "127.0.0.1:4318" }, "an http or https URL"],
-  [{ OTEL_EXPORTER_OTLP_ENDPOINT: "http://ada:word@127.0.0.1" }, "without user name"],
-  [{ OTEL_EXPORTER_OTLP_HEADERS: "word" }, "headers such as x-api-key=word"],
-  [{ OTEL_TRACES_SAMPLER_ARG: "1.1" }, "a number from 0 to 1"],
-  [{ OTEL_TRACES_SAMPLER_ARG: "half" }, "a number from 0 to 1"],
-])("refuses %j with what was expected", (env, expected) => {
-  expect(failureOf(() => readConfig(env)).message).toContain(expected);
-});

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { charactersMax, readAnswer, readRequestContent } from "../../../src/content-log/read-content.ts";
 import type { Capability } from "../../../src/contract/index.ts";
+import { charactersMax, readAnswer, readRequestContent } from "../../../src/modules/content-log/read-content.ts";
 
 const callOf = (capability: Capability, body: object, passthrough?: object) =>
   ({ capability, body, passthrough }) as unknown as Parameters<typeof readRequestContent>[0];

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { createRedact } from "../../../src/content-log/redact.ts";
 import { readEscapes } from "../../../src/lib/escapes.ts";
+import { createRedact } from "../../../src/modules/content-log/redact.ts";
 import { errorOf } from "../../support/error-of.ts";
 
 /** Secrets by their forms, and what stands before those that are known by it. */

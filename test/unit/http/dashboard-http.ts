@@ -1,11 +1,13 @@
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openPayments, openSignIn } from "../../../src/app.ts";
+import { openSignIn } from "../../../src/app.ts";
 import { readConfig } from "../../../src/config/index.ts";
 import type { Role } from "../../../src/db/index.ts";
 import type { HttpDeps } from "../../../src/http/deps.ts";
+import type { HttpModule } from "../../../src/http/module.ts";
 import { createAccounts } from "../../../src/keys/index.ts";
-import type { Payments } from "../../../src/payments/index.ts";
+import { modules, openModules } from "../../../src/modules/index.ts";
+import type { ModuleParts } from "../../../src/modules/module.ts";
 import type { ProviderPlugin } from "../../../src/provider/index.ts";
 import { temporaryStore } from "../../integration/db/temporary-store.ts";
 import { cheapPasswords, enterAs } from "../../support/session-cookie.ts";
@@ -19,22 +21,35 @@ export const origin = "http://gateway.example";
 export async function dashboardHttp(
   env: Record<string, string> = {},
   plugins: readonly ProviderPlugin[] = [helloPlugin],
-  payments?: Payments,
+  open: (parts: ModuleParts) => Promise<HttpModule[]> = (parts) => openModules(modules, parts),
   parts: Partial<HttpDeps> = {},
 ) {
   const { log, clock } = createBench([]);
   const { now } = clock;
   const store = await temporaryStore(undefined, now);
   const config = readConfig({ MODELGATE_HOME: join(tmpdir(), "modelgate-dashboard-test"), ...env });
-  const http = httpOf(plugins, {
-    ...(await openSignIn({ config, store, log, passwords: cheapPasswords }, now)),
-    ...openPayments({ config, log }, payments, now),
+  const ofModules = await open({
     config,
     store,
     log,
     now,
-    ...parts,
+    version: "test",
+    sendLog: () => undefined,
+    contentSinks: () => [],
   });
+  const http = httpOf(
+    plugins,
+    {
+      ...(await openSignIn({ config, store, log, passwords: cheapPasswords }, now)),
+      config,
+      store,
+      log,
+      now,
+      ...parts,
+    },
+    undefined,
+    ofModules,
+  );
   await http.deps.providers.load();
   // One clock for points in time and for durations.
   Object.assign(http.kernel, { now });

@@ -1,15 +1,14 @@
 import { readConfig } from "../../../src/config/index.ts";
-import { createContentLog } from "../../../src/content-log/content-log.ts";
 import { type Caller, GatewayError } from "../../../src/contract/index.ts";
 import { type Blobs, openStore, type StoredBlob } from "../../../src/db/index.ts";
 import type { HttpDeps } from "../../../src/http/deps.ts";
 import { MemoryAccountant } from "../../../src/http/memory/call-memory.ts";
+import { type HttpModule, hooksOf } from "../../../src/http/module.ts";
 import { createHttp } from "../../../src/http/server.ts";
 import { SseHeartbeat } from "../../../src/http/sse/sse-stream.bun.ts";
 import { createSignIn, TokenIssuers } from "../../../src/identity/index.ts";
 import { LoadShedder } from "../../../src/kernel/index.ts";
 import { createAccounts } from "../../../src/keys/index.ts";
-import { createCheckout } from "../../../src/payments/index.ts";
 import type { ProviderPlugin } from "../../../src/provider/index.ts";
 import { Providers, SecretBox } from "../../../src/providers/index.ts";
 import { completionOf } from "../kernel/streams.ts";
@@ -62,6 +61,7 @@ export function httpOf(
   plugins: readonly ProviderPlugin[] = [helloPlugin],
   changes: Partial<HttpDeps> = {},
   givenFiles?: ReturnType<typeof fakeFiles>,
+  modules: readonly HttpModule[] = [],
 ) {
   const bench = createBench(plugins);
   const { log } = bench;
@@ -87,10 +87,8 @@ export function httpOf(
     log,
     now,
     signIn: createSignIn({ store, secret: "a secret for tests", signUp: "closed", now, report }),
-    payments: undefined,
-    beginPayment: createCheckout({ payments: undefined, publicOrigin: "http://gateway.example", now, report }),
+    ...hooksOf(modules),
     ledger: bench.ledger,
-    contentLog: createContentLog({ config: changes.config ?? config, store, log, now }),
     kernel: bench.kernel,
     snapshot,
     catalogue: noCatalogue,
@@ -112,7 +110,7 @@ export function httpOf(
       ...changes.accounts,
     },
   };
-  const app = createHttp(deps);
+  const app = createHttp(deps, modules);
   const ask = (path: string, init: RequestInit = {}) => {
     const headers = new Headers(init.headers);
     if (!headers.has("authorization")) headers.set("authorization", `Bearer ${goodKey}`);

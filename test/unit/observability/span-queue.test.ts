@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { ReadableSpan } from "@opentelemetry/sdk-trace";
-import { boundQueue, countExports, SpanCounts } from "../../../src/observability/traces/span-queue.ts";
+import { boundQueue, countExports, SpanCounts } from "../../../src/modules/otlp/traces/span-queue.ts";
 
 const span = {} as ReadableSpan;
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { GatewayError } from "../../../src/contract/index.ts";
 import { createAccounts } from "../../../src/keys/index.ts";
 import { readWalletState, verifyLedger } from "../../../src/ledger/index.ts";
-import { createVoucher, listVouchers, redeemVoucher, voidVoucher } from "../../../src/payments/index.ts";
+import { createVoucher, listVouchers, redeemVoucher, voidVoucher } from "../../../src/modules/payments/vouchers.ts";
 import { temporaryStore } from "../../integration/db/temporary-store.ts";
 
 const defaults = { requestsPerMinute: 600, tokensPerMinute: 1_000_000, freeTokensPerDay: 250_000 };

@@ -8,6 +8,7 @@ import { formatCount, formatDay, formatUntil, formatUsd } from "../../format.ts"
 import { Button } from "../../kit/button.tsx";
 import { Confirm } from "../../kit/confirm.tsx";
 import { Callout, Loaded } from "../../kit/feedback.tsx";
+import { usePlace } from "../../kit/modules.tsx";
 import { PageHead } from "../../kit/page.tsx";
 import { Segmented } from "../../kit/segmented.tsx";
 import { Stat } from "../../kit/stat.tsx";
@@ -19,7 +20,6 @@ import { EntriesSection } from "../billing/entries-section.tsx";
 import { BudgetsPart } from "../budgets/budgets-part.tsx";
 import { AccountModelLimitsSection } from "../limits/model-limits-section.tsx";
 import { TeamSection } from "../team/team-section.tsx";
-import { ContentSection } from "./content-section.tsx";
 import { KeysSection } from "./keys-section.tsx";
 import { ModelsSection } from "./models-section.tsx";
 import { CreditSection, LimitsSection } from "./money-sections.tsx";
@@ -54,6 +54,7 @@ export default function AccountPage() {
 function Account({ account }: { account: AccountDetail }) {
   const { data: me } = useMe();
   const [part, setPart] = useChoice("tab", parts);
+  const atEnd = usePlace("account-end");
   const mayChange = me !== undefined && mayAdminister(me.role);
   /** Only owners change how an owner signs in and what an owner may do. */
   const mayManage = mayChange && (account.role !== "owner" || me.role === "owner");
@@ -93,7 +94,9 @@ function Account({ account }: { account: AccountDetail }) {
             <ModelsSection account={account} mayManage={mayManage} />
             <AccountModelLimitsSection account={account.id} mayManage={mayManage} />
             <TeamSection account={account.id} mayManage={mayManage} />
-            <ContentSection account={account} mayChange={mayChange} />
+            {atEnd.map((Part) => (
+              <Part key={Part.name} account={account} mayChange={mayChange} />
+            ))}
           </>
         )}
         {part === "keys" && <KeysSection accountId={account.id} mayChange={mayManage} />}

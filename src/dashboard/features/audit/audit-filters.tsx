@@ -1,10 +1,12 @@
 import { listRanges } from "../../data/time-range.ts";
 import { Field, SelectField } from "../../kit/field.tsx";
 import { DebouncedField, SpanFields } from "../../kit/log.tsx";
+import { useParts } from "../../kit/modules.tsx";
 import { setParams } from "../../kit/url-state.ts";
-import { actors, auditGroups } from "./audit-text.ts";
+import { mergeTexts } from "./audit-text.ts";
 
 export function AuditFilters({ params }: { params: URLSearchParams }) {
+  const { actors = {}, groups } = mergeTexts(useParts());
   const value = (name: string) => params.get(name) ?? "";
   const isCustom = ["from", "until"].some((name) => params.has(name)) || value("span") === "custom";
   return (
@@ -30,7 +32,7 @@ export function AuditFilters({ params }: { params: URLSearchParams }) {
             onChange={({ target }) => setParams({ action: target.value })}
           >
             <option value="">Any action</option>
-            {auditGroups.map(([group, label, actions]) => (
+            {groups.map(({ name: group, label, actions }) => (
               <optgroup key={group} label={label}>
                 <option value={group}>{label}: all</option>
                 {Object.entries(actions).map(([action, name]) => (

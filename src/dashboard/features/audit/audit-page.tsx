@@ -1,17 +1,21 @@
+import { useMemo } from "react";
 import { Link } from "wouter";
 import { formatMoment } from "../../format.ts";
 import { Empty, Loaded } from "../../kit/feedback.tsx";
 import { DownloadLinks, LoadMore, NothingFits, useFilters } from "../../kit/log.tsx";
+import { type AuditTexts, useParts } from "../../kit/modules.tsx";
 import { PageHead } from "../../kit/page.tsx";
 import { type Column, Table } from "../../kit/table.tsx";
 import { type AuditEntry, filterNames, toDownload, useAudit } from "./api.ts";
 import { AuditFilters } from "./audit-filters.tsx";
-import { describeAction, describeActor } from "./audit-text.ts";
+import { describeAction, describeActor, mergeTexts } from "./audit-text.ts";
 
 /** The audit log, which is append-only. Its filters are in the address. */
 export default function AuditPage() {
   const { params, query, isFiltered } = useFilters(filterNames);
   const log = useAudit(query);
+  const parts = useParts();
+  const columns = useMemo(() => toColumns(mergeTexts(parts)), [parts]);
   return (
     <>
       <PageHead
@@ -40,10 +44,14 @@ export default function AuditPage() {
   );
 }
 
-const columns: readonly Column<AuditEntry>[] = [
+const toColumns = (texts: AuditTexts): readonly Column<AuditEntry>[] => [
   { name: "Time", className: "tight", cell: ({ at }) => formatMoment(at) },
-  { name: "Actor", className: "break", cell: describeActor },
-  { name: "Action", className: "break", cell: (entry) => <span title={entry.action}>{describeAction(entry)}</span> },
+  { name: "Actor", className: "break", cell: (entry) => describeActor(texts, entry) },
+  {
+    name: "Action",
+    className: "break",
+    cell: (entry) => <span title={entry.action}>{describeAction(texts, entry)}</span>,
+  },
   {
     name: "Target",
     className: "break soft",

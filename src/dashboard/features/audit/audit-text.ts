@@ -1,25 +1,25 @@
 import { fromSeconds } from "../../data/api.ts";
 import { type Role, toRoleName } from "../../data/roles.ts";
 import { formatCount, formatDay, formatUsd } from "../../format.ts";
+import { type AuditGroup, type AuditTexts, insertAfter, type ModuleParts } from "../../kit/modules.tsx";
 import { titleOfRule } from "../alerts/rule-titles.ts";
 import type { AuditEntry } from "./api.ts";
 
 type Detail = AuditEntry["detail"];
 
 /** Actors that are not accounts. */
-export const actors: Readonly<Record<string, string>> = {
+const actors: Readonly<Record<string, string>> = {
   cli: "Command line",
   oidc: "Identity provider",
   jwt: "First call of a token",
-  stripe: "Stripe",
 };
 
-export function describeActor({ email, account, os_user: osUser }: AuditEntry): string {
-  const name = email ?? actors[account] ?? account;
+export function describeActor({ actors }: AuditTexts, { email, account, os_user: osUser }: AuditEntry): string {
+  const name = email ?? actors?.[account] ?? account;
   return osUser === null ? name : `${name} (${osUser})`;
 }
 
-export const auditSentences: Readonly<Record<string, (detail: Detail, subject: string) => string>> = {
+const sentences: AuditTexts["sentences"] = {
   "account.create": () => "Created the account",
   "account.change": describeChange,
   "account.invite": () => "Created an invitation link",
@@ -54,21 +54,12 @@ export const auditSentences: Readonly<Record<string, (detail: Detail, subject: s
   "alert.mute": ({ until }) => (until ? `Muted an alert until ${until}` : "Muted an alert"),
   "alert.unmute": () => "Unmuted an alert",
   "alert.channel_delete": () => "Deleted an alert channel",
-  "content.view": ({ request }) => `Viewed the content of request ${request}`,
-  "content.switch": ({ on, name }) => {
-    const whose = name === undefined ? "the account" : `the API key “${name}”`;
-    return `${on === true ? "Began" : "Stopped"} keeping prompts and answers of ${whose}`;
-  },
-  "content.delete": ({ requests }) => `Deleted the prompts and answers of ${formatCount(Number(requests))} requests`,
   "alert.smtp": (_, subject) =>
     subject === "none" ? "Removed the mail server of alerts" : "Set the mail server of alerts",
   "session.end": ({ agent, calls }) =>
     `Ended ${agent === null ? "a session" : `the agent ${agent} of a session`}, and ${Number(calls) === 1 ? "1 running call" : `${formatCount(Number(calls))} running calls`} of it`,
   "call.end": ({ model }) => `Ended a running call${model === null ? "" : ` of ${model}`}`,
   "catalogue.change": ({ files, changes }) => `Changed models and prices: ${changes || files}`,
-  "payment.refund": describeReversal,
-  "payment.dispute": describeReversal,
-  "payment.dispute_won": ({ usd, note }) => `Put ${toUsd(usd)} back: ${note}`,
   "provider.add": ({ base_url: url }) => `Added the provider at ${url}`,
   "provider.replace": ({ base_url: url, keys_removed: removed }) =>
     `Replaced the provider’s manifest; it is at ${url}${removed === true ? ", and its keys were removed" : ""}`,
@@ -121,21 +112,13 @@ export const auditSentences: Readonly<Record<string, (detail: Detail, subject: s
     const whose = role === "none" ? "accounts of teams and programs" : `the role ${toRoleName(role as Role)}`;
     return `Set the limits of ${whose}: ${toFiguresText(limits)}`;
   },
-  "voucher.create": ({ usd, expires_at: at }) =>
-    `Created a voucher worth ${toUsd(usd)}${typeof at === "string" ? `, valid until ${formatDay(at)}` : ""}`,
-  "voucher.void": () => "Voided the voucher",
 };
 
-/** Actions by what they are done with; the whole group can be chosen as well. */
-export const auditGroups: readonly (readonly [
-  group: string,
-  label: string,
-  actions: Readonly<Record<string, string>>,
-])[] = [
-  [
-    "account",
-    "Accounts",
-    {
+const groups: readonly AuditGroup[] = [
+  {
+    name: "account",
+    label: "Accounts",
+    actions: {
       create: "Account created",
       change: "Name, e-mail or role changed",
       invite: "Invitation created",
@@ -150,11 +133,11 @@ export const auditGroups: readonly (readonly [
       billing: "Billed afterwards, or no longer",
       claim_end: "Claimed account taken over",
     },
-  ],
-  [
-    "user",
-    "Sign-in",
-    {
+  },
+  {
+    name: "user",
+    label: "Sign-in",
+    actions: {
       sign_in: "Signed in",
       password: "Password changed",
       two_factor: "Two-step sign-in turned on or off",
@@ -162,11 +145,11 @@ export const auditGroups: readonly (readonly [
       backup_code: "Backup code used",
       email_verified: "Email verified",
     },
-  ],
-  [
-    "team",
-    "Teams",
-    {
+  },
+  {
+    name: "team",
+    label: "Teams",
+    actions: {
       create: "Team created",
       rename: "Team renamed",
       invite: "Invited to a team",
@@ -178,16 +161,11 @@ export const auditGroups: readonly (readonly [
       budget: "Budget of an account set",
       switch: "Switched to an account",
     },
-  ],
-  [
-    "content",
-    "Prompts and answers",
-    { switch: "Keeping switched on or off", view: "Content looked at", delete: "Content deleted" },
-  ],
-  [
-    "key",
-    "API keys",
-    {
+  },
+  {
+    name: "key",
+    label: "API keys",
+    actions: {
       create: "Key created",
       import: "Key imported",
       release: "Imported key released",
@@ -195,20 +173,30 @@ export const auditGroups: readonly (readonly [
       rotate: "Key rotated",
       revoke: "Key revoked",
     },
-  ],
-  ["call", "Calls", { end: "Running call ended" }],
-  ["session", "Sessions of agents", { end: "Session or agent ended" }],
-  ["admin_key", "Admin keys", { create: "Admin key created", revoke: "Admin key revoked" }],
-  ["service_account", "Service accounts", { create: "Service account created", delete: "Service account deleted" }],
-  ["budget", "Budgets", { create: "Budget created", change: "Budget changed", delete: "Budget deleted" }],
-  ["model_limit", "Limits of models", { set: "Limits of a model set", delete: "Limits of a model deleted" }],
-  ["role_limit", "Limits of roles", { set: "Limits of a role set" }],
-  ["voucher", "Vouchers", { create: "Voucher created", void: "Voucher voided" }],
-  ["payment", "Payments", { refund: "Refund", dispute: "Dispute", dispute_won: "Dispute won" }],
-  [
-    "provider",
-    "Providers",
-    {
+  },
+  { name: "call", label: "Calls", actions: { end: "Running call ended" } },
+  { name: "session", label: "Sessions of agents", actions: { end: "Session or agent ended" } },
+  { name: "admin_key", label: "Admin keys", actions: { create: "Admin key created", revoke: "Admin key revoked" } },
+  {
+    name: "service_account",
+    label: "Service accounts",
+    actions: { create: "Service account created", delete: "Service account deleted" },
+  },
+  {
+    name: "budget",
+    label: "Budgets",
+    actions: { create: "Budget created", change: "Budget changed", delete: "Budget deleted" },
+  },
+  {
+    name: "model_limit",
+    label: "Limits of models",
+    actions: { set: "Limits of a model set", delete: "Limits of a model deleted" },
+  },
+  { name: "role_limit", label: "Limits of roles", actions: { set: "Limits of a role set" } },
+  {
+    name: "provider",
+    label: "Providers",
+    actions: {
       add: "Provider added",
       set: "Provider enabled, disabled or ordered",
       replace: "Manifest replaced",
@@ -216,14 +204,14 @@ export const auditGroups: readonly (readonly [
       key: "Provider's keys changed",
       test: "Provider tested",
     },
-  ],
-  ["catalogue", "Models and prices", { change: "Models and prices changed" }],
-  ["sandbox", "Sandbox", { set: "Sandbox set" }],
-  ["tokens", "Tokens", { issuers: "Token issuers set" }],
-  [
-    "alert",
-    "Alerts",
-    {
+  },
+  { name: "catalogue", label: "Models and prices", actions: { change: "Models and prices changed" } },
+  { name: "sandbox", label: "Sandbox", actions: { set: "Sandbox set" } },
+  { name: "tokens", label: "Tokens", actions: { issuers: "Token issuers set" } },
+  {
+    name: "alert",
+    label: "Alerts",
+    actions: {
       rule: "Rule changed",
       metric_rule: "Custom rule changed",
       metric_rule_delete: "Custom rule deleted",
@@ -233,12 +221,29 @@ export const auditGroups: readonly (readonly [
       channel_delete: "Channel deleted",
       smtp: "Mail server changed",
     },
-  ],
+  },
 ];
 
+/** The texts of all actions, with those of modules. */
+export function mergeTexts(parts: readonly ModuleParts[]): AuditTexts {
+  const added = parts.flatMap(({ audit = [] }) => audit);
+  return {
+    actors: Object.assign({}, actors, ...added.map((texts) => texts.actors)),
+    sentences: Object.assign({}, sentences, ...added.map((texts) => texts.sentences)),
+    groups: insertAfter(
+      groups,
+      added.flatMap((texts) => texts.groups),
+      ({ name }) => name,
+    ),
+  };
+}
+
 /** The action as a sentence; actions of newer gateways as their name and values. */
-export function describeAction({ action, detail, subject }: Pick<AuditEntry, "action" | "detail" | "subject">): string {
-  const describe = auditSentences[action];
+export function describeAction(
+  { sentences }: AuditTexts,
+  { action, detail, subject }: Pick<AuditEntry, "action" | "detail" | "subject">,
+): string {
+  const describe = sentences[action];
   if (describe !== undefined) return describe(detail, subject);
   const parts = Object.entries(detail).map(([name, value]) => `${name.replaceAll("_", " ")} ${value ?? "none"}`);
   return [action.replaceAll(/[._]/g, " "), ...parts].join(", ");
@@ -296,10 +301,6 @@ function toLimitsText({ account, api_key_id: key, model, ...limits }: Detail): s
     [limits.concurrent_calls, "calls at once"],
   ].flatMap(([limit, unit]) => (limit === null ? [] : [`${limit} ${unit}`]));
   return `limits of ${model} for ${whose}: ${figures.join(", ")}`;
-}
-
-function describeReversal({ usd, note }: Detail): string {
-  return `Took ${toUsd(String(usd).replace("-", ""))} back: ${note}`;
 }
 
 function toEnding(last4: Detail[string] | undefined): string {

@@ -1,19 +1,17 @@
-import useSWR from "swr";
 import { Link } from "wouter";
-import { api, request } from "../../data/api.ts";
 import { mayAdminister, useMayChange } from "../../data/roles.ts";
 import { useMe } from "../../data/session.ts";
-import { formatMoment, formatUsd } from "../../format.ts";
+import { formatUsd } from "../../format.ts";
 import { DownloadLink } from "../../kit/button.tsx";
-import { PageHead, Section } from "../../kit/page.tsx";
+import { usePlace } from "../../kit/modules.tsx";
+import { PageHead } from "../../kit/page.tsx";
 import { Stat } from "../../kit/stat.tsx";
-import { Table } from "../../kit/table.tsx";
-import { PayForm, RedeemForm } from "./credit-forms.tsx";
 import { EntriesSection } from "./entries-section.tsx";
 
 export default function BillingPage() {
   const { data: me } = useMe();
   const mayChange = useMayChange();
+  const [besideBalance, top, end] = [usePlace("billing-balance"), usePlace("billing-top"), usePlace("billing-end")];
   return (
     <>
       <PageHead
@@ -32,7 +30,7 @@ export default function BillingPage() {
               ? `${formatUsd(me.wallet.held_usd)} held for running calls`
               : "no holds for running calls"}
           </Stat>
-          {mayChange && <RedeemForm />}
+          {mayChange && besideBalance.map((Part) => <Part key={Part.name} />)}
         </div>
         {me !== undefined && mayAdminister(me.role) && (
           <p className="faint">
@@ -40,30 +38,12 @@ export default function BillingPage() {
             <Link href={`/admin/accounts/${me.account}`}>in the administration</Link>.
           </p>
         )}
-        {mayChange && <PayForm />}
+        {mayChange && top.map((Part) => <Part key={Part.name} />)}
         <EntriesSection />
-        <RedeemedVouchers />
+        {end.map((Part) => (
+          <Part key={Part.name} />
+        ))}
       </div>
     </>
-  );
-}
-
-/** Hidden until a voucher was redeemed. */
-function RedeemedVouchers() {
-  const { data: vouchers } = useSWR("vouchers", () => request(api.vouchers.get()));
-  if (vouchers === undefined || vouchers.data.length === 0) return null;
-  return (
-    <Section title="Redeemed vouchers">
-      <Table
-        isPlain
-        rows={vouchers.data}
-        rowKey={({ id }) => id}
-        columns={[
-          { name: "Voucher", className: "mono", cell: ({ id }) => id },
-          { name: "Redeemed", cell: ({ redeemed_at }) => formatMoment(redeemed_at) },
-          { name: "Amount", className: "end", cell: ({ usd }) => formatUsd(usd) },
-        ]}
-      />
-    </Section>
   );
 }

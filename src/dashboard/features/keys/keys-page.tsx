@@ -1,12 +1,11 @@
 import { useState } from "react";
-import { isKeptOfKey, useContentLog } from "../../data/content.ts";
 import { useMayChange } from "../../data/roles.ts";
 import { Button } from "../../kit/button.tsx";
 import { Empty, Loaded } from "../../kit/feedback.tsx";
 import { Check } from "../../kit/field.tsx";
+import { usePlace } from "../../kit/modules.tsx";
 import { PageHead } from "../../kit/page.tsx";
 import { useParam } from "../../kit/url-state.ts";
-import { ContentNotice } from "../settings/content-section.tsx";
 import { getKeyState, isOfPlayground, useKeys } from "./api.ts";
 import { NewKeyDialog } from "./key-dialogs.tsx";
 import { KeysTable } from "./keys-table.tsx";
@@ -17,8 +16,7 @@ export default function KeysPage() {
   const [shownKeys, setShownKeys] = useParam("keys", "active");
   const showsInactive = shownKeys === "all";
   const mayChange = useMayChange();
-  const { data: content } = useContentLog();
-  const keeps = (id: string) => content !== undefined && isKeptOfKey(content, id);
+  const [atTop, badges] = [usePlace("keys-top"), usePlace("key-badges")];
   const createButton = mayChange && (
     <Button look="primary" icon="plus" onClick={() => setCreating(true)}>
       Create API key
@@ -39,7 +37,9 @@ export default function KeysPage() {
         {createButton}
       </PageHead>
       <div className="stack">
-        <ContentNotice />
+        {atTop.map((Part) => (
+          <Part key={Part.name} />
+        ))}
         <section className="card" aria-label="Your API keys">
           <Loaded state={keys}>
             {({ data, has_more }) => {
@@ -49,7 +49,7 @@ export default function KeysPage() {
                   <KeysTable
                     keys={(showsInactive ? data : active).toReversed()}
                     mayChange={mayChange}
-                    keeps={keeps}
+                    badges={badges}
                     empty={empty}
                   />
                   {data.length > active.length && (

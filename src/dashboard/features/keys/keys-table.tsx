@@ -1,8 +1,9 @@
-import { type ReactNode, useState } from "react";
+import { type ComponentType, type ReactNode, useState } from "react";
 import { useMe } from "../../data/session.ts";
 import { formatAge, formatCount, formatDay, formatMoment, formatUsd } from "../../format.ts";
 import { Button } from "../../kit/button.tsx";
 import { Confirm } from "../../kit/confirm.tsx";
+import type { Places } from "../../kit/modules.tsx";
 import { actionsColumn, type Column, Table } from "../../kit/table.tsx";
 import { toast } from "../../kit/toast.tsx";
 import { useModelNames } from "../models/api.ts";
@@ -25,8 +26,8 @@ interface KeysTableProps<Row extends Key> {
   mayChange: boolean;
   /** The parameter of the address with the chosen order. */
   sortName?: string;
-  /** Whether prompts and answers of a key are kept. */
-  keeps?: (id: string) => boolean;
+  /** Parts of modules beside the state of a key. */
+  badges?: readonly ComponentType<Places["key-badges"]>[];
   empty: ReactNode;
 }
 
@@ -36,7 +37,7 @@ export function KeysTable<Row extends Key>({
   more = [],
   mayChange,
   sortName = "sort",
-  keeps,
+  badges = [],
   empty,
 }: KeysTableProps<Row>) {
   const mayChangeKey = useMayChangeKey();
@@ -55,7 +56,7 @@ export function KeysTable<Row extends Key>({
         fileName={accountOf === undefined ? "api-keys" : undefined}
         rowKey={({ id }) => id}
         columns={[
-          ...withMore(toColumns(keeps), more as readonly Column<Key>[]),
+          ...withMore(toColumns(badges), more as readonly Column<Key>[]),
           ...(mayChange
             ? [
                 toActions(
@@ -123,12 +124,14 @@ function toStatusAndEnd(key: Key) {
   );
 }
 
-function toColumns(keeps: KeysTableProps<Key>["keeps"]): readonly Column<Key>[] {
-  if (keeps === undefined) return columns;
+function toColumns(badges: readonly ComponentType<Places["key-badges"]>[]): readonly Column<Key>[] {
+  if (badges.length === 0) return columns;
   const status = (key: Key) => (
     <span className="badges">
       <span className={keyBadges[getKeyState(key)]}>{getKeyState(key)}</span>
-      {keeps(key.id) && <span className="badge is-warn">prompts kept</span>}
+      {badges.map((Part) => (
+        <Part key={Part.name} keyId={key.id} />
+      ))}
     </span>
   );
   return columns.map((column) => (column.name === "Status" ? { ...column, cell: status } : column));

@@ -6,6 +6,7 @@ import { LinkButton } from "../../kit/button.tsx";
 import { CopyButton } from "../../kit/copy.tsx";
 import { Dialog, DialogContent } from "../../kit/dialog.tsx";
 import { Callout, Loaded } from "../../kit/feedback.tsx";
+import { usePlace } from "../../kit/modules.tsx";
 import { Fact, Usd } from "../../kit/page.tsx";
 import { setParams } from "../../kit/url-state.ts";
 import { createSnippet } from "../connect/snippets.ts";
@@ -15,7 +16,6 @@ import { meterNames, meters } from "../models/meters.ts";
 import { type RequestDetail, useRequest } from "./api.ts";
 import { describeMiss } from "./cache-miss.ts";
 import { CallCost, CallStatus } from "./call-columns.tsx";
-import { ContentPanel } from "./content-panel.tsx";
 
 /** All that is known of one request. */
 export function RequestDialog({ id, isAdmin, onClose }: { id: string; isAdmin: boolean; onClose: () => void }) {
@@ -40,6 +40,7 @@ function toSessionPath(session: string, account: string, isAdmin: boolean): stri
 
 function Detail({ detail, isAdmin }: { detail: RequestDetail; isAdmin: boolean }) {
   const baseUrl = useBaseUrl();
+  const parts = usePlace("request-detail");
   const name = detail.model_name ?? detail.model ?? "";
   const {
     requests,
@@ -138,7 +139,9 @@ function Detail({ detail, isAdmin }: { detail: RequestDetail; isAdmin: boolean }
         <Fact name="Cache marks">{detail.cache_marks && cacheMarks[detail.cache_marks]}</Fact>
         <Fact name="Node">{detail.node}</Fact>
       </dl>
-      {detail.has_content && <ContentPanel request={detail} />}
+      {parts.map((Part) => (
+        <Part key={Part.name} request={detail} />
+      ))}
       {(attempts.length > 0 || detail.runs.length > 1) && <Timeline detail={detail} />}
       {warnings.length > 0 && (
         <div>

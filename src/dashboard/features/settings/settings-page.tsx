@@ -2,6 +2,7 @@ import { toRoleName } from "../../data/roles.ts";
 import { useMe } from "../../data/session.ts";
 import { Loaded } from "../../kit/feedback.tsx";
 import { Form, Submit } from "../../kit/form.tsx";
+import { usePlace } from "../../kit/modules.tsx";
 import { Fact, PageHead, Section } from "../../kit/page.tsx";
 import { toast } from "../../kit/toast.tsx";
 import { useOwnAlerts } from "../alerts/api.ts";
@@ -10,12 +11,12 @@ import { RulesSection } from "../alerts/rules-section.tsx";
 import { PasswordFields, usePasswordForm } from "../auth/new-password.tsx";
 import { AccountsSection } from "../team/accounts-section.tsx";
 import { TeamSection } from "../team/team-section.tsx";
-import { ContentSection } from "./content-section.tsx";
 import { SecondFactorSection } from "./second-factor-section.tsx";
 import { SessionsSection } from "./sessions-section.tsx";
 
 export default function SettingsPage() {
   const { data: me } = useMe();
+  const atEnd = usePlace("settings-end");
   if (me === undefined) return null;
   const isTeamAdmin = me.team_role === "admin" && me.role !== "viewer";
   return (
@@ -39,7 +40,9 @@ export default function SettingsPage() {
         <PasswordForm email={me.email} />
         <SecondFactorSection isOn={me.second_factor} />
         <SessionsSection />
-        <ContentSection />
+        {atEnd.map((Part) => (
+          <Part key={Part.name} />
+        ))}
         {isTeamAdmin && <AlertsSection />}
       </div>
     </>

@@ -1,14 +1,16 @@
 import { expect, test } from "bun:test";
+import type { PageModule } from "../../../../src/dashboard/kit/modules.tsx";
 
 // The client of the dashboard's API reads the address of its page when it is imported.
 globalThis.location ??= new URL("http://dashboard.example") as never;
-const { auditGroups, auditSentences } = await import("../../../../src/dashboard/features/audit/audit-text.ts");
+const { mergeTexts } = await import("../../../../src/dashboard/features/audit/audit-text.ts");
+const modules: readonly PageModule[] = Object.values(await import("../../../../src/modules/pages.ts"));
+const parts = await Promise.all(modules.map(async ({ load }) => (await load()).parts));
+const { groups, sentences } = mergeTexts(parts);
 
 test("every action of the audit log can be filtered by", () => {
-  const choices = auditGroups.flatMap(([group, , actions]) =>
-    Object.keys(actions).map((action) => `${group}.${action}`),
-  );
-  const missing = Object.keys(auditSentences).filter(
+  const choices = groups.flatMap(({ name, actions }) => Object.keys(actions).map((action) => `${name}.${action}`));
+  const missing = Object.keys(sentences).filter(
     (action) => !choices.some((choice) => action === choice || action.startsWith(`${choice}.`)),
   );
   expect(missing).toEqual([]);

@@ -1,0 +1,56 @@
+import useSWR from "swr";
+import {
+  fromSeconds,
+  managementClient,
+  pageClient,
+  readPages,
+  request,
+  slowRefresh,
+  toSeconds,
+} from "../../../dashboard/data/api.ts";
+import type { ThingApi } from "../../../http/admin-api/index.ts";
+import type { PaymentsApi } from "../page-routes.ts";
+import type { vouchers } from "../voucher-resource.ts";
+
+export const api = pageClient<PaymentsApi>().dashboard.api;
+const { organization } = managementClient<ThingApi<typeof vouchers>>();
+
+/** The name of the payment provider; `null` if none is configured, `undefined` until it is there. */
+export function usePayments(): string | null | undefined {
+  return useSWR("gateway", () => request(api.gateway.get())).data?.payments;
+}
+
+/** More than a page of a browser is of use for; older ones are in the management API. */
+const shownMax = 1000;
+
+const getVouchers = async () => {
+  const vouchers = await readPages((query) => request(organization.vouchers.get({ query })), shownMax);
+  return vouchers.map(({ id, usd, status, redeemed_by, redeemed_by_email, created_at, expires_at }) => ({
+    ...{ id, usd, status, redeemed_by, redeemed_by_email },
+    created_at: fromSeconds(created_at),
+    expires_at: fromSeconds(expires_at),
+  }));
+};
+
+export type AdminVoucher = Awaited<ReturnType<typeof getVouchers>>[number];
+
+/** The vouchers of the gateway without their codes, newest first. */
+export function useVouchers() {
+  return useSWR("admin-vouchers", getVouchers, slowRefresh);
+}
+
+/** Creates a voucher and returns its code, which cannot be read again later. */
+export async function createVoucher({
+  usd,
+  expires_at: expiresAt,
+}: {
+  usd: string;
+  expires_at?: string;
+}): Promise<string> {
+  const expires = expiresAt === undefined ? {} : { expires_at: toSeconds(expiresAt) };
+  return (await request(organization.vouchers.post({ usd, ...expires }))).code;
+}
+
+export function voidVoucher(id: string) {
+  return request(organization.vouchers({ voucher_id: id }).void.post());
+}

@@ -1,0 +1,15 @@
+import type { PageModule } from "../../../dashboard/kit/modules.tsx";
+
+export const payments: PageModule = {
+  pages: [
+    {
+      path: "/admin/vouchers",
+      after: "/admin/keys",
+      name: "Vouchers",
+      icon: "voucher",
+      help: "billing#wallets-and-vouchers",
+      load: () => import("./vouchers-page.tsx"),
+    },
+  ],
+  load: () => import("./parts.tsx"),
+};
