@@ -16,6 +16,8 @@ beforeAll(async () => {
   gateway = await startInProcess({ env: {} });
   adminKey = (await createAdminKey(gateway.store, commandLine, { name: "test", scopes: ["all"] }, Date.now())).key;
   managed = await prepareOrganization(new URL(gateway.baseUrl).origin, adminKey);
+  // Otherwise a timer writes it in the middle of the test.
+  await gateway.app.accounts.saveLastUsed();
   const alert = { owner: "gateway", rule: "budget", text: "", level: 1, since_at: 1, notified_at: null, seen_at: 1 };
   await gateway.store.db
     .insertInto("alerts")
