@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { ownerCookie } from "../../support/owner-cookie.ts";
 import { preparePython } from "../../support/python.ts";
 import { useSandboxGateway } from "../../support/sandbox-gateway.ts";
-import { prepareOrganization } from "./organization.ts";
+import { prepareOrganization, prepareSession } from "./organization.ts";
 
 /** What schemathesis writes of a run, as far as it is read here. */
 interface Report {
@@ -80,6 +80,7 @@ describe("the API as it describes itself", () => {
     );
     const managed = `{ bearer = "${adminKey}" }`;
     organization = await prepareOrganization(shared.gateway.origin, adminKey);
+    organization.session = await prepareSession(shared.gateway.origin, adminKey, organization.project_id as string);
     const credentials = `[auth.openapi]\nkey = ${key}\nadmin = ${managed}\nsession = { api_key = "${session}" }\n`;
     writeFileSync(join(folder, "schemathesis.toml"), credentials + (isLong ? "" : shortForm));
     const program = join(python.command, "../schemathesis");
