@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { useSandboxGateway } from "../../support/sandbox-gateway.ts";
-import { prepareOrganization } from "./organization.ts";
+import { prepareOrganization, prepareSession } from "./organization.ts";
 
 interface Description {
   paths: Record<
@@ -15,6 +15,7 @@ test("every example of the OpenAPI document is answered", async () => {
   const { gateway } = shared;
   const admin = await gateway.cli<{ key: string }>("admin-key", "create", "--name", "test", "--scopes", "all");
   const managed = await prepareOrganization(gateway.origin, admin.key);
+  managed.session = await prepareSession(gateway.origin, admin.key, managed.project_id as string);
   const { paths } = (await (await fetch(`${gateway.origin}/openapi.json`)).json()) as Description;
   const answered: string[] = [];
   const operations = Object.entries(paths).flatMap(([path, { post, put }]) => [

@@ -133,6 +133,8 @@ def manage(case):
             body["email"] = f"{len(str(case.body))}-{len(str(body))}@example.org"
         if case.operation.path.endswith("/users"):
             body = {"user_id": ORGANIZATION["user_id"], "role": body.get("role", "member")}
+        if "/sessions/" in case.operation.path:
+            body = {}
         if "/budgets" in case.operation.path:
             body = budget(case.operation.path, body)
         if "/rate_limits" in case.operation.path:
@@ -161,6 +163,8 @@ def before_call(_context, case, _kwargs):
         case.path_parameters = {"id": os.environ["RESPONSE_ID"]}
     if "/requests/{request_id}" in case.operation.path and case.meta.generation.mode.is_positive:
         case.path_parameters = {"request_id": os.environ["REQUEST_ID"]}
+    if case.operation.path.endswith("/key/sessions/{session}") and case.meta.generation.mode.is_positive:
+        case.path_parameters = {"session": ORGANIZATION["session"]}
     if "/organization/" in case.operation.path and case.meta.generation.mode.is_positive:
         manage(case)
     talk = next((talk for path, talk in CONVERSATIONS.items() if case.operation.path.endswith(path)), None)

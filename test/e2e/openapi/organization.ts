@@ -1,13 +1,18 @@
-/** What the paths of the management API name, and a person whom an example adds to a project. */
-export async function prepareOrganization(origin: string, key: string): Promise<Record<string, string>> {
-  const post = async (path: string, body: object): Promise<{ id: string }> => {
+/** Sends to the management API. */
+function createSender(origin: string, key: string) {
+  return async (path: string, body: object): Promise<{ id: string; value?: string }> => {
     const response = await fetch(`${origin}/v1/organization${path}`, {
       method: "POST",
       headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
       body: JSON.stringify(body),
     });
-    return (await response.json()) as { id: string };
+    return (await response.json()) as { id: string; value?: string };
   };
+}
+
+/** What the paths of the management API name, and a person whom an example adds to a project. */
+export async function prepareOrganization(origin: string, key: string): Promise<Record<string, string>> {
+  const post = createSender(origin, key);
   const project = (await post("/projects", { name: "Test" })).id;
   const invite = async (email: string) => (await post("/invites", { email, role: "reader" })).id;
   const accountOf = (inviteId: string) => inviteId.replace("invite_", "");
@@ -70,4 +75,21 @@ export async function prepareOrganization(origin: string, key: string): Promise<
     shared_rate_limit_id: await limit("", "gpt-4.1"),
     ended_shared_rate_limit_id: await limit("", "gpt-4.1-mini"),
   };
+}
+
+/**
+ * Makes a session of the project, whose one call was made by the agent that the example of its end names; a paid call needs money.
+ * Returns its name.
+ */
+export async function prepareSession(origin: string, key: string, project: string): Promise<string> {
+  const post = createSender(origin, key);
+  await post(`/projects/${project}/credits`, { usd: "1.00", note: "for a session" });
+  const { value } = await post(`/projects/${project}/api_keys`, { name: "agent" });
+  const names = { "session-id": "a-session", "x-modelgate-agent": "a3f29c01d7e45b688" };
+  await fetch(`${origin}/v1/chat/completions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${value}`, "content-type": "application/json", ...names },
+    body: JSON.stringify({ model: "gpt-4o-mini", messages: [{ role: "user", content: "Hi" }] }),
+  });
+  return names["session-id"];
 }

@@ -6,7 +6,7 @@ import { commandLine } from "../../../src/audit/index.ts";
 import { createAdminKey } from "../../../src/keys/index.ts";
 import { prepareOrganization } from "../../e2e/openapi/organization.ts";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
-import { endOf, openOf } from "../db/facts.ts";
+import { openOf } from "../db/facts.ts";
 
 let gateway: InProcessGateway;
 let adminKey: string;
@@ -25,10 +25,10 @@ beforeAll(async () => {
   const { project_id: project, user_id: user, ended_user_id: other } = managed;
   for (const userId of [user, other])
     await send("POST", `/projects/${project}/users`, { user_id: userId, role: "member" });
-  // An agent's call of a session, which is ended by the name of the example.
+  // An agent's call of a session, which is ended by the name of the example. It runs: what has ended is summed up in between.
   const names = { session: "a-session", agent: "a3f29c01d7e45b688" };
   const open = openOf("call-of-a-session", { accountId: project as string, keyId: managed.key_id as string, ...names });
-  await gateway.store.writeLedger([open, endOf(open, { chargedNanodollars: 0 })]);
+  await gateway.store.writeLedger([open]);
   managed.session = names.session;
   managed.ended_catalogue_model_id = "openai:famA-4.1-nano";
   await send("POST", `/catalogue/models/${managed.ended_catalogue_model_id}`, { row: { priority: 5 } });
