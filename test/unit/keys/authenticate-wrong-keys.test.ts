@@ -32,7 +32,12 @@ test("a hundred thousand wrong keys are refused without growing memory or evicti
     for (let index = 10_000; index < 10_000 + keysCount; index++) tryWrong(index);
     console.log(`${keysCount} wrong keys: ${Math.round(((performance.now() - startedAt) / keysCount) * 1000)} µs each`);
     expect(refusedCount).toBe(keysCount + 10_000);
-    Bun.gc(true);
+    // Other files of this process leave garbage, too, which one collection may not find.
+    for (let count = 0; count < 5; count++) {
+      await Bun.sleep(10);
+      Bun.gc(true);
+      if (heapStats().heapSize - before < heapBytesMax) break;
+    }
     expect(heapStats().heapSize - before).toBeLessThan(heapBytesMax);
     expect(accounts.authenticate(key)).toMatchObject({ accountId });
   } finally {
