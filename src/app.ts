@@ -18,6 +18,7 @@ import { MemoryAccountant } from "./http/memory/call-memory.ts";
 import { createHttp } from "./http/server.ts";
 import { SseHeartbeat } from "./http/sse/sse-stream.bun.ts";
 import {
+  accessTokenSource,
   createSignIn,
   parseTokenIssuers,
   pruneSignIn,
@@ -139,7 +140,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   const providers = await openProviders(options, now);
   const tokenIssuers = openTokenIssuers(options);
   const resolveModels = createClaimReader(providers, log);
-  const openTokens = tokenSource({ ...tokenIssuers, store, resolveModels, now });
+  const openTokens = [tokenSource({ ...tokenIssuers, store, resolveModels, now }), accessTokenSource({ store, now })];
   const accounts = createAccounts({ store, defaults: config, now, openTokens });
   await accounts.prepare();
   const { onCommit } = observability ?? {};

@@ -16,6 +16,7 @@ import { keyController } from "./api/key.ts";
 import { messagesController } from "./api/messages.ts";
 import { modelsController } from "./api/models.ts";
 import { moderationsController } from "./api/moderations.ts";
+import { oauthController } from "./api/oauth.ts";
 import { rerankController } from "./api/rerank.ts";
 import { ResponseStore } from "./api/response-store.ts";
 import { responsesController } from "./api/responses.ts";
@@ -48,6 +49,7 @@ export function createHttp(parts: Omit<HttpDeps, "server">) {
   const routes = [
     ...healthController(deps),
     ...signInController(deps),
+    ...oauthController(deps),
     ...dashboardApi(deps, inbounds),
     ...webhooksController(deps),
     ...(deps.metrics === undefined ? [] : metricsController(deps.metrics)),

@@ -22,6 +22,8 @@ export const pagePaths = [
   "/help",
   "/help/*",
   "/sign-in",
+  "/device",
+  "/authorize",
   "/admin",
   "/admin/*",
 ] as const;
