@@ -91,7 +91,7 @@ function toTokenJson({ accessToken, refreshToken, expiresAt, email }: OauthToken
   return {
     access_token: accessToken,
     token_type: "Bearer",
-    expires_in: Math.max(1, Math.floor((expiresAt - now) / 1000)),
+    expires_in: Math.max(1, Math.ceil((expiresAt - now) / 1000)),
     refresh_token: refreshToken,
     email,
   };
