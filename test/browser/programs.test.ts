@@ -112,7 +112,8 @@ describe.skipIf(!hasChromium)("a program that asks to be signed in", () => {
           code_challenge_method: "S256",
           state: "a state",
         });
-      await dashboard.visit(async (page) => {
+      await dashboard.visit(async (page, tab) => {
+        tab.forgive(/^left the host: http:\/\/127\.0\.0\.1:\d+\/callback\?/);
         await signIn(page, "cleo@example.org");
         await page.goto(`/authorize?${query("https://evil.example/callback")}`);
         await page.getByText("redirect_uri is not http://127.0.0.1:PORT/callback").waitFor();

@@ -16,6 +16,7 @@ import {
   checkAuthorization,
   denyDevice,
   findDevice,
+  forgetProgramRequest,
   type ProgramRequest,
 } from "./program-request.ts";
 
@@ -215,6 +216,10 @@ function Done({
   onDismiss: () => void;
 }) {
   const isApproved = outcome === "approved";
+  useEffect(() => {
+    forgetProgramRequest();
+    history.replaceState(null, "", location.pathname);
+  }, []);
   return (
     <AuthCard
       title={isApproved ? `${title} is signed in` : `${title} was denied`}

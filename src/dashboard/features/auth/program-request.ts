@@ -15,11 +15,16 @@ const pages = { "/device": "device", "/authorize": "authorize" } as const;
 export function useProgramRequest(): [asked: ProgramRequest | undefined, dismiss: () => void] {
   const [asked, setAsked] = useState(takeRequest);
   const dismiss = () => {
-    writeItem(itemName, null, "sessionStorage");
+    forgetProgramRequest();
     history.replaceState(null, "", "/");
     setAsked(undefined);
   };
   return [asked, dismiss];
+}
+
+/** Once it is answered: a reload must not ask again. */
+export function forgetProgramRequest(): void {
+  writeItem(itemName, null, "sessionStorage");
 }
 
 function takeRequest(): ProgramRequest | undefined {
