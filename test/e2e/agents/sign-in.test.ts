@@ -102,6 +102,8 @@ describe("Codex with gateway_oauth", () => {
       const keys = await shared.gateway.cli<{ id: string; name: string }[]>("key", "list");
       const { id = "" } = keys.find(({ name }) => name === "Codex of owner@localhost") ?? {};
       await shared.gateway.cli("key", "revoke", id);
+      // The command is another process, and the gateway learns of it within a second.
+      await Bun.sleep(1000);
       const third = await runCodex(home, "And once more");
       expect(third.code).not.toBe(0);
       expect(third.said).toContain("401");
