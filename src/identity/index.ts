@@ -1,7 +1,7 @@
 export { acceptInvitation } from "./accept-invitation.ts";
 export { takeAttempt } from "./attempt-limit.ts";
 export { accessTokenSource } from "./oauth/access-tokens.ts";
-export { refreshGrant, revokeGrant, type OauthTokens } from "./oauth/grants.ts";
+export { type OauthTokens, refreshGrant, revokeGrant } from "./oauth/grants.ts";
 export { readProgram, titleOf } from "./oauth/programs.ts";
 export { OauthError } from "./oauth/refusal.ts";
 export {

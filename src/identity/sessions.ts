@@ -201,13 +201,25 @@ export async function pruneSignIn({ db }: Store, now: number): Promise<number> {
   };
   const requests = () => {
     const expired = db.selectFrom("oauth_requests").select("code_hash").where("expires_at", "<=", now);
-    return db.deleteFrom("oauth_requests").where("code_hash", "in", expired.limit(pruneChunkMax)).executeTakeFirstOrThrow();
+    return db
+      .deleteFrom("oauth_requests")
+      .where("code_hash", "in", expired.limit(pruneChunkMax))
+      .executeTakeFirstOrThrow();
   };
   const grants = () => {
     const expired = db.selectFrom("oauth_grants").select("id").where("expires_at", "<=", now).limit(pruneChunkMax);
     return db.deleteFrom("oauth_grants").where("id", "in", expired).executeTakeFirstOrThrow();
   };
-  const prunes = [sessions, verifications, invitations, teamInvitations, emailVerifications, attempts, requests, grants];
+  const prunes = [
+    sessions,
+    verifications,
+    invitations,
+    teamInvitations,
+    emailVerifications,
+    attempts,
+    requests,
+    grants,
+  ];
   let pruned = 0;
   for (const prune of prunes) {
     for (let chunk = 0; chunk < chunksMax; chunk++) {

@@ -332,7 +332,7 @@ export async function createTokenKey(
 }
 
 /** The issuer of keys that stand for programs that a person has signed in. */
-export const signInIssuer = "modelgate";
+const signInIssuer = "modelgate";
 
 /**
  * The key that stands for a program that a person has signed in to an account: the one that is there, or a new one. It

@@ -54,9 +54,12 @@ export const logout = defineCommand({
   async run({ env }) {
     return await withLock(env, async () => {
       const current = readSignedIn(env);
-      if (current === undefined) return { json: { signed_out: false }, text: "Nobody is signed in" };
+      if (current === undefined) return { json: { signed_out: false }, text: "Not signed in" };
       const form = { token: current.refresh_token, token_type_hint: "refresh_token" };
-      const isEnded = await post(current.url, "revoke", form).then(({ status }) => status === 200, () => false);
+      const isEnded = await post(current.url, "revoke", form).then(
+        ({ status }) => status === 200,
+        () => false,
+      );
       removeSignedIn(env);
       const note = isEnded ? "" : "; the gateway was not reached, revoke the key modelgate there";
       return { json: { signed_out: true, revoked: isEnded }, text: `Signed out of ${current.url}${note}` };
@@ -96,7 +99,7 @@ async function renew(context: CliContext, current: SignedIn): Promise<SignedIn> 
 function readOrThrow(env: CliContext["env"]): SignedIn {
   const current = readSignedIn(env);
   if (current !== undefined) return current;
-  throw new UsageError("Nobody is signed in; run modelgate login");
+  throw new UsageError("Not signed in; run modelgate login");
 }
 
 const toNow = ({ now = Date.now }: CliContext) => now();

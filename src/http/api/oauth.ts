@@ -58,7 +58,11 @@ function endpoints(deps: HttpDeps): Route[] {
     { method: "GET", path: metadataPath, answer: ({ request }) => send(request, toMetadata(deps, request)) },
     post(deps, "/oauth/device_authorization", async (form, origin, request) => {
       const program = readProgram(form.get("client_id") ?? form.get("surface") ?? undefined);
-      const { deviceCode, userCode, expiresInSeconds } = await createDeviceRequest(store, { program, ...origin }, now());
+      const { deviceCode, userCode, expiresInSeconds } = await createDeviceRequest(
+        store,
+        { program, ...origin },
+        now(),
+      );
       const page = `${pagesOrigin(deps, request)}/device`;
       return {
         device_code: deviceCode,

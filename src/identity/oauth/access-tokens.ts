@@ -21,7 +21,9 @@ interface AccessTokenOptions extends TokenKeys {
 }
 
 /** Accepts the access tokens of programs that are signed in: an option of `createAccounts`. */
-export function accessTokenSource(options: Omit<AccessTokenOptions, keyof TokenKeys>): (keys: TokenKeys) => TokenSource {
+export function accessTokenSource(
+  options: Omit<AccessTokenOptions, keyof TokenKeys>,
+): (keys: TokenKeys) => TokenSource {
   return (keys) => new AccessTokens({ ...options, ...keys });
 }
 

@@ -7,7 +7,7 @@ import { hashText } from "./codes.ts";
 import { OauthError } from "./refusal.ts";
 
 /** Life of an access token. */
-export const accessMs = 3_600_000;
+const accessMs = 3_600_000;
 /** How long a program may be silent before its person has to sign in again. */
 const refreshMs = 30 * 86_400_000;
 /**
@@ -51,7 +51,13 @@ type GrantRecord = Awaited<ReturnType<ReturnType<typeof grantQuery>["execute"]>>
 export function isGood(
   record: Pick<
     GrantRecord,
-    "account_id" | "own_account_id" | "team_role" | "disabled_at" | "own_disabled_at" | "key_revoked_at" | "key_expires_at"
+    | "account_id"
+    | "own_account_id"
+    | "team_role"
+    | "disabled_at"
+    | "own_disabled_at"
+    | "key_revoked_at"
+    | "key_expires_at"
   >,
   now: number,
 ): boolean {
@@ -62,10 +68,7 @@ export function isGood(
 
 /** Whether a secret is that of one of the two access tokens of a sign-in that are in use; returns until when. */
 export function findAccess(
-  grant: Pick<
-    GrantRecord,
-    "access_hash" | "access_expires_at" | "previous_access_hash" | "previous_access_expires_at"
-  >,
+  grant: Pick<GrantRecord, "access_hash" | "access_expires_at" | "previous_access_hash" | "previous_access_expires_at">,
   secret: string,
 ): number | undefined {
   const hash = Buffer.from(hashText(secret), "hex");

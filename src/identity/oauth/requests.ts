@@ -156,25 +156,25 @@ async function answer(
 }
 
 /** Counts a code as wrong before it is looked up, and takes that back if it was right: guesses at once are bounded too. */
-async function withGuesses<Found>(
+async function withGuesses<Result>(
   store: Store,
   { user, network }: Asker,
   now: number,
-  look: () => Promise<Found | undefined>,
-): Promise<Found> {
+  look: () => Promise<Result | undefined>,
+): Promise<Result> {
   const limits = [
     [`user-code:${user.userId}`, wrongOfPerson],
     [`user-code:${network}`, wrongOfNetwork],
     ["user-code", wrongOfAll],
   ] as const;
   for (const [key, limit] of limits) await takeAttempt(store, key, limit, now);
-  const found = await look();
-  if (found === undefined) {
+  const result = await look();
+  if (result === undefined) {
     const message = "No program waits with this code: it was mistyped, used, or is older than ten minutes";
     throw new GatewayError("not_found", message, { param: "user_code" });
   }
   for (const [key] of limits) await returnAttempt(store, key);
-  return found;
+  return result;
 }
 
 /** A key of the person in an account, which stands for the tokens of the program. */
@@ -249,7 +249,7 @@ export async function pollDevice(store: Store, deviceCode: string, now: number):
       throw new OauthError("expired_token", "The code is unknown, used, or older than ten minutes; sign in again");
     }
     if (row.denied_at !== null) throw new OauthError("access_denied", "The person refused the sign-in");
-    if (row.user_id !== null) return;
+    if (row.user_id !== null) return undefined;
     if (row.polled_at !== null && row.polled_at + pollMsMin > now) {
       throw new OauthError("slow_down", `Wait at least ${pollSeconds} s between two polls`, 429);
     }
@@ -266,10 +266,10 @@ export async function exchangeCode(
 ): Promise<OauthTokens> {
   const challenge = createHash("sha256").update(verifier).digest("base64url");
   return await exchange(store, hashText(code), now, async (db, row) => {
-    const isRight =
-      row?.redirect_uri === redirectUri && row.program === program && row.code_challenge === challenge;
-    if (isRight && row.expires_at > now) return;
-    if (row?.redirect_uri != null) await db.deleteFrom("oauth_requests").where("code_hash", "=", row.code_hash).execute();
+    const isRight = row?.redirect_uri === redirectUri && row.program === program && row.code_challenge === challenge;
+    if (isRight && row.expires_at > now) return undefined;
+    if (row?.redirect_uri != null)
+      await db.deleteFrom("oauth_requests").where("code_hash", "=", row.code_hash).execute();
     return new OauthError("invalid_grant", "The code is unknown, used, expired, or of another request; sign in again");
   });
 }
@@ -285,7 +285,7 @@ async function exchange(
   store: Store,
   codeHash: string,
   now: number,
-  check: (db: Transaction<Database>, row: RequestRow) => Promise<OauthError | undefined | void>,
+  check: (db: Transaction<Database>, row: RequestRow) => Promise<OauthError | undefined>,
 ): Promise<OauthTokens> {
   const idSecret = await readIdSecret(store);
   const outcome = await inQuietTransaction(store, async ({ db }): Promise<OauthTokens | OauthError> => {

@@ -105,7 +105,7 @@ describe("modelgate login", () => {
     expect(existsSync(file())).toBe(false);
     expect(await ask(tokens[0] as string)).toBe(401);
     expect((await run(["token"])).stderr).toContain("run modelgate login");
-    expect((await run(["logout"])).stdout).toBe("Nobody is signed in\n");
+    expect((await run(["logout"])).stdout).toBe("Not signed in\n");
   }, 60_000);
 
   test("says that a sign-in has ended, and prints a token that is still good while the gateway is away", async () => {

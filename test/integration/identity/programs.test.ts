@@ -19,7 +19,10 @@ const deviceGrant = "urn:ietf:params:oauth:grant-type:device_code";
 const callback = "http://127.0.0.1:34567/callback";
 let clients = 0;
 /** An address for each test: the limits are by address. */
-const newAddress = () => `198.51.100.${(clients += 1)}`;
+function newAddress(): string {
+  clients += 1;
+  return `198.51.100.${clients}`;
+}
 
 interface Answer {
   status: number;
@@ -82,21 +85,24 @@ async function signIn(person: Person, account = person.id): Promise<Record<strin
 }
 
 describe("the metadata of the authorization server", () => {
-  test.each(["", "/api/v1", "/v1", "/api"])("is below the base URL %p, with endpoints of the same origin", async (base) => {
-    const response = await fetch(`${origin}${base}/.well-known/oauth-authorization-server`);
-    expect(response.status).toBe(200);
-    expect(response.headers.get("cache-control")).toBe("no-store");
-    expect(await response.json()).toMatchObject({
-      issuer: `${origin}${base}`,
-      authorization_endpoint: `${origin}/authorize`,
-      device_authorization_endpoint: `${origin}${base}/oauth/device_authorization`,
-      token_endpoint: `${origin}${base}/oauth/token`,
-      revocation_endpoint: `${origin}${base}/oauth/revoke`,
-      gateway_protocol_version: 1,
-    });
-    const device = await post(`${base}/oauth/device_authorization`, { surface: "claude_code" }, newAddress());
-    expect(device.status).toBe(200);
-  });
+  test.each(["", "/api/v1", "/v1", "/api"])(
+    "is below the base URL %p, with endpoints of the same origin",
+    async (base) => {
+      const response = await fetch(`${origin}${base}/.well-known/oauth-authorization-server`);
+      expect(response.status).toBe(200);
+      expect(response.headers.get("cache-control")).toBe("no-store");
+      expect(await response.json()).toMatchObject({
+        issuer: `${origin}${base}`,
+        authorization_endpoint: `${origin}/authorize`,
+        device_authorization_endpoint: `${origin}${base}/oauth/device_authorization`,
+        token_endpoint: `${origin}${base}/oauth/token`,
+        revocation_endpoint: `${origin}${base}/oauth/revoke`,
+        gateway_protocol_version: 1,
+      });
+      const device = await post(`${base}/oauth/device_authorization`, { surface: "claude_code" }, newAddress());
+      expect(device.status).toBe(200);
+    },
+  );
 });
 
 describe("the device grant", () => {
@@ -134,7 +140,11 @@ describe("the device grant", () => {
     await chat.text();
     const [key] = await gateway.app.accounts.listKeys(ada.id);
     expect(key).toMatchObject({ name: `Claude Code of ${ada.email}`, createdBy: ada.id });
-    const calls = await gateway.store.db.selectFrom("calls").select("key_id").where("account_id", "=", ada.id).execute();
+    const calls = await gateway.store.db
+      .selectFrom("calls")
+      .select("key_id")
+      .where("account_id", "=", ada.id)
+      .execute();
     expect(calls).toEqual([{ key_id: key?.id as string }]);
   });
 
@@ -227,7 +237,9 @@ describe("guesses", () => {
     const ada = await newPerson();
     const device = await post("/oauth/device_authorization", { surface: "claude_code" }, newAddress());
     const guess = (user_code: unknown, index: number) => act(ada, "/device", { user_code }, `203.0.113.${index}`);
-    const answers = await Promise.all(Array.from({ length: 14 }, (_, index) => guess(`BCDF-BCD${"FGHJ"[index % 4]}`, index)));
+    const answers = await Promise.all(
+      Array.from({ length: 14 }, (_, index) => guess(`BCDF-BCD${"FGHJ"[index % 4]}`, index)),
+    );
     expect(answers.filter(({ status }) => status === 404).length).toBe(10);
     expect(answers.filter(({ status }) => status === 429).length).toBe(4);
     expect((await guess(device.body.user_code, 20)).status).toBe(429);
@@ -238,7 +250,9 @@ describe("guesses", () => {
     const people = await Promise.all(Array.from({ length: 4 }, newPerson));
     const address = "203.0.113.99";
     const answers = await Promise.all(
-      people.flatMap((person) => Array.from({ length: 9 }, () => act(person, "/device/deny", { user_code: "x" }, address))),
+      people.flatMap((person) =>
+        Array.from({ length: 9 }, () => act(person, "/device/deny", { user_code: "x" }, address)),
+      ),
     );
     expect(answers.filter(({ status }) => status === 404).length).toBe(30);
     expect(answers.filter(({ status }) => status === 429).length).toBe(6);
@@ -363,9 +377,19 @@ describe("a sign-in ends at once", () => {
   test("with /oauth/revoke, which answers 200 to anything and ends the sign-in of either token", async () => {
     const ada = await newPerson();
     await expectEnd(ada, ada.id, async () => {
-      const [grant] = await gateway.store.db.selectFrom("oauth_grants").select("id").orderBy("created_at", "desc").execute();
+      const [grant] = await gateway.store.db
+        .selectFrom("oauth_grants")
+        .select("id")
+        .orderBy("created_at", "desc")
+        .execute();
       expect((await post("/oauth/revoke", { token: `mg-at-${grant?.id}-${"0".repeat(64)}` })).status).toBe(200);
-      expect(await gateway.store.db.selectFrom("oauth_grants").select("id").where("id", "=", grant?.id as string).execute()).toHaveLength(1);
+      expect(
+        await gateway.store.db
+          .selectFrom("oauth_grants")
+          .select("id")
+          .where("id", "=", grant?.id as string)
+          .execute(),
+      ).toHaveLength(1);
       await gateway.app.accounts.revokeKey((await gateway.app.accounts.listKeys(ada.id))[0]?.id as string);
     });
     for (const name of ["access_token", "refresh_token"] as const) {

@@ -33,7 +33,10 @@ export function programRows<Made>(
     await store.db.deleteFrom("sign_in_attempts").execute();
     await store.db.deleteFrom("oauth_requests").execute();
     const form = new URLSearchParams({ surface: "claude_code" });
-    const response = await fetch(`${new URL(baseUrl).origin}/oauth/device_authorization`, { method: "POST", body: form });
+    const response = await fetch(`${new URL(baseUrl).origin}/oauth/device_authorization`, {
+      method: "POST",
+      body: form,
+    });
     code = ((await response.json()) as { user_code: string }).user_code;
     return "";
   };

@@ -237,7 +237,11 @@ async function program() {
   const { store } = gateway;
   const { teamId, member, remove, demote } = await team();
   const { cookie } = await beginSession(store, member.id, now());
-  const device = await createDeviceRequest(store, { program: "codex", address: "127.0.0.1", network: member.id }, now());
+  const device = await createDeviceRequest(
+    store,
+    { program: "codex", address: "127.0.0.1", network: member.id },
+    now(),
+  );
   const approved = await fetch(`${origin}/dashboard/api/programs/device/approve`, {
     method: "POST",
     headers: { origin, cookie, "content-type": "application/json" },

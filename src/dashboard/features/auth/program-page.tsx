@@ -99,7 +99,7 @@ function AuthorizePage({ me, params, onDismiss }: Step) {
   const [title, setTitle] = useState<string>();
   const [failure, setFailure] = useState<unknown>();
   const [isOver, setOver] = useState(false);
-  const asked = readAuthorization(params);
+  const authorization = readAuthorization(params);
   useEffect(() => {
     checkAuthorization(readAuthorization(params)).then((answer) => setTitle(answer.title), setFailure);
   }, [params]);
@@ -114,7 +114,7 @@ function AuthorizePage({ me, params, onDismiss }: Step) {
   if (isOver) return <Done outcome="approved" title={title} onDismiss={onDismiss} />;
   const sendBack = (answer: Record<string, string>) => {
     setOver(true);
-    const url = new URL(asked.redirect_uri);
+    const url = new URL(authorization.redirect_uri);
     const state = params.get("state");
     for (const [name, value] of Object.entries({ ...answer, ...(state !== null && { state }) }))
       url.searchParams.set(name, value);
@@ -126,10 +126,10 @@ function AuthorizePage({ me, params, onDismiss }: Step) {
       title={title}
       facts={[
         ["Asked from", "this computer"],
-        ["Returns to", new URL(asked.redirect_uri).host],
+        ["Returns to", new URL(authorization.redirect_uri).host],
       ]}
       warning="Approve only if you have just started this sign-in on this computer."
-      approve={async (account) => sendBack({ code: (await approveAuthorization(asked, account)).code })}
+      approve={async (account) => sendBack({ code: (await approveAuthorization(authorization, account)).code })}
       deny={async () => sendBack({ error: "access_denied" })}
     />
   );
@@ -154,7 +154,7 @@ interface QuestionProps {
   deny: () => Promise<unknown>;
 }
 
-/** Who asks, and which account pays. */
+/** Shows the program that asks, and which account pays. */
 function Question({ me, title, facts, warning, approve, deny }: QuestionProps) {
   const { data: teams } = useTeams();
   const [chosen, setChosen] = useState(me.account);
@@ -206,15 +206,7 @@ function SignedInAs({ me, onDismiss }: { me: Me; onDismiss: () => void }) {
   );
 }
 
-function Done({
-  outcome,
-  title,
-  onDismiss,
-}: {
-  outcome: "approved" | "denied";
-  title: string;
-  onDismiss: () => void;
-}) {
+function Done({ outcome, title, onDismiss }: { outcome: "approved" | "denied"; title: string; onDismiss: () => void }) {
   const isApproved = outcome === "approved";
   useEffect(() => {
     forgetProgramRequest();

@@ -11,7 +11,7 @@ export interface ProgramRequest {
 const itemName = "modelgate-program";
 const pages = { "/device": "device", "/authorize": "authorize" } as const;
 
-/** What the address of this page asks for, or the address that the tab was opened with. */
+/** The request in the address of this page, or in the address that the tab was opened with. */
 export function useProgramRequest(): [asked: ProgramRequest | undefined, dismiss: () => void] {
   const [asked, setAsked] = useState(takeRequest);
   const dismiss = () => {
@@ -48,6 +48,6 @@ export interface Authorization {
   readonly code_challenge: string;
 }
 
-export const checkAuthorization = (asked: Authorization) => request(programs.authorize.post(asked));
-export const approveAuthorization = (asked: Authorization, account: string) =>
-  request(programs.authorize.approve.post({ ...asked, account }));
+export const checkAuthorization = (authorization: Authorization) => request(programs.authorize.post(authorization));
+export const approveAuthorization = (authorization: Authorization, account: string) =>
+  request(programs.authorize.approve.post({ ...authorization, account }));
