@@ -178,9 +178,12 @@ async function plant(): Promise<void> {
     ...(await store.db.selectFrom("invitations").select("token_hash as hash").execute()),
     ...(await store.db.selectFrom("team_invitations").select("token_hash as hash").execute()),
     ...(await store.db.selectFrom("email_verifications").select("token_hash as hash").execute()),
+    ...(await store.db.selectFrom("oauth_requests").select("code_hash as hash").execute()),
+    ...(await store.db.selectFrom("oauth_grants").select("refresh_hash as hash").execute()),
+    ...(await store.db.selectFrom("oauth_grants").select("access_hash as hash").execute()),
     ...(await store.db.selectFrom("credentials").select("password_hash as hash").execute()),
   ];
-  planted["hash of any of them"] = hashes.flatMap(({ hash }) => hash ?? []);
+  planted["hash of any of them"] = hashes.flatMap(({ hash }) => hash || []);
 }
 
 /** A program that asks to be signed in, and one that is. */
