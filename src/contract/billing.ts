@@ -115,8 +115,6 @@ export interface Caller {
   allowedNetworks?: NetworkList;
   /** The token (JWT) that came in place of an API key; absent: an API key came. */
   token?: CallerToken | undefined;
-  /** An access token of a program that its person has signed in came in place of an API key; absent: not. */
-  isSignedIn?: true;
 }
 
 /** A call's request to the ledger before it may reach a provider. */

@@ -10,6 +10,7 @@ import { completionsController } from "./api/completions.ts";
 import { docs } from "./api/docs.bun.ts";
 import { embeddingsController } from "./api/embeddings.ts";
 import { createFileService, filesController } from "./api/files.ts";
+import { gatewaySessionController, telemetryController } from "./api/gateway-session.ts";
 import { healthController, metricsController } from "./api/health.ts";
 import { imageEditsController, imagesController } from "./api/images.ts";
 import { keyController } from "./api/key.ts";
@@ -50,6 +51,7 @@ export function createHttp(parts: Omit<HttpDeps, "server">) {
     ...healthController(deps),
     ...signInController(deps),
     ...oauthController(deps),
+    ...gatewaySessionController(deps),
     ...dashboardApi(deps, inbounds),
     ...webhooksController(deps),
     ...(deps.metrics === undefined ? [] : metricsController(deps.metrics)),
@@ -101,6 +103,7 @@ function api(deps: HttpDeps, store: ResponseStore): Route[] {
     ...keyUsageController(deps),
     ...filesController(deps, createFileService(deps)),
     ...usageController(deps),
+    ...telemetryController(deps),
     ...organizationApi(deps, createAdminApi(deps)),
   ];
 }

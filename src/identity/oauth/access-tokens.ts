@@ -12,7 +12,6 @@ interface Verified {
   readonly expiresAt: number;
   /** The key's caller when the sign-in was last read: a change of the key or the accounts makes another one. */
   readonly base: Caller;
-  readonly caller: Caller;
 }
 
 interface AccessTokenOptions extends TokenKeys {
@@ -52,9 +51,9 @@ class AccessTokens implements TokenSource {
     return this.#use(token, verified, base);
   }
 
-  #use(token: string, { base: before, caller }: Verified, base: Caller | undefined): Caller | Promise<Caller> {
+  #use(token: string, { base: before }: Verified, base: Caller | undefined): Caller | Promise<Caller> {
     if (base === undefined) throw unknownToken();
-    return base === before ? caller : this.#check(token, base);
+    return base === before ? base : this.#check(token, base);
   }
 
   /** Made-up ids have no checksum of this store, and are refused without a look-up. */
@@ -79,9 +78,8 @@ class AccessTokens implements TokenSource {
     if (!isGood(grant, now())) {
       throw new RefusedKeyError("Your sign-in has ended: you or your account were disabled or removed", base);
     }
-    const caller: Caller = { ...base, isSignedIn: true };
-    this.#verified.set(token, { keyId: base.keyId, expiresAt, base, caller });
-    return caller;
+    this.#verified.set(token, { keyId: base.keyId, expiresAt, base });
+    return base;
   }
 
   async #read(store: Store, id: string) {

@@ -181,6 +181,12 @@ const rows: Record<string, Row> = {
   "DELETE /dashboard/api/sessions/:id": ownSignIn(own(200, { id: newSession })),
   "POST /dashboard/api/checkout": session(404, { body: { usd: "5.00" } }),
   ...teamRows({ session, own, admin, ownSignIn, forTeam }, { store: () => gateway.store, ids: () => ids }),
+  ...Object.fromEntries(
+    ["{api}", "", "/api"].flatMap((prefix) =>
+      ["api/oauth/usage", "managed/settings"].map((path) => [`GET ${prefix}/${path}`, key(404)] as const),
+    ),
+  ),
+  ...Object.fromEntries(["metrics", "logs", "traces"].map((path) => [`POST {api}/${path}`, key(200)] as const)),
   ...programRows<Row>({ open, session, own, forTeam }, { gateway: () => gateway, member: () => ids.member }),
   "POST /dashboard/api/invitations/account": open(404, { body: { token: "unknown" } }),
   "POST /dashboard/api/invitations/team": open(404, { body: { token: "unknown" } }),

@@ -203,7 +203,11 @@ async function plantPrograms(): Promise<void> {
   });
   const secrets = [tokens.access_token, tokens.refresh_token].map((token) => token?.split("-").at(-1) as string);
   // The two parts of a refresh token are hashed apart.
-  planted["access and refresh token of a program"] = secrets.flatMap((text) => [text, text.slice(0, 48), text.slice(48)]);
+  planted["access and refresh token of a program"] = secrets.flatMap((text) => [
+    text,
+    text.slice(0, 48),
+    text.slice(48),
+  ]);
 }
 
 /** What calls leave: a stored response, the content log and a signed file. */
