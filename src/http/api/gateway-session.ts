@@ -9,7 +9,7 @@ import { keyRoute } from "../lifecycle/call-routes.ts";
 import { dataHeaders } from "../lifecycle/headers.ts";
 import { below, type Route } from "../lifecycle/route.ts";
 
-/** What Claude Code asks of a gateway that it is signed in to, beside its calls: below its base URL, whichever that is. */
+/** Claude Code asks for these of a gateway that it is signed in to: below its base URL, whichever that is. */
 export function gatewaySessionController(deps: HttpDeps): Route[] {
   const { basePath } = deps.config;
   const prefixes = new Set(["", basePath, "/v1", basePath.replace(/\/v1$/, "")]);
