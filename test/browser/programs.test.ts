@@ -113,7 +113,6 @@ describe.skipIf(!hasChromium)("a program that asks to be signed in", () => {
           state: "a state",
         });
       await dashboard.visit(async (page, tab) => {
-        tab.forgive(/^left the host: http:\/\/127\.0\.0\.1:\d+\/callback\?/);
         await signIn(page, "cleo@example.org");
         await page.goto(`/authorize?${query("https://evil.example/callback")}`);
         await page.getByText("redirect_uri is not http://127.0.0.1:PORT/callback").waitFor();
@@ -134,7 +133,9 @@ describe.skipIf(!hasChromium)("a program that asks to be signed in", () => {
           code_verifier: verifier,
         });
         expect(tokens).toMatchObject({ status: 200, body: { email: "cleo@example.org" } });
+        await page.getByText("You may close this page").waitFor();
         await page.goto("/");
+        tab.forgive(/^left the host: http:\/\/127\.0\.0\.1:\d+\/callback\?/);
       });
     } finally {
       await program.stop(true);
