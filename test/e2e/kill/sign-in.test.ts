@@ -2,8 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Gateway, startGateway } from "../../support/gateway.ts";
-import { ownerCookie } from "../../support/owner-cookie.ts";
+import { type Gateway, ownerEmail, startGateway } from "../../support/gateway.ts";
 import { newDatabase, whyNoPostgres } from "../../support/postgres.ts";
 
 const deviceGrant = "urn:ietf:params:oauth:grant-type:device_code";
@@ -12,6 +11,19 @@ type Json = Record<string, string>;
 async function post(origin: string, path: string, form: Json): Promise<{ status: number; body: Json }> {
   const response = await fetch(`${origin}${path}`, { method: "POST", body: new URLSearchParams(form) });
   return { status: response.status, body: (await response.json()) as Json };
+}
+
+/** The owner's cookie, by the password that the first start has printed. */
+async function enter({ origin, firstStdout }: Gateway): Promise<string> {
+  const [, password] = /Sign in {2,}\S+ with (\S+)/.exec(firstStdout()) ?? [];
+  const send = async (path: string, body: object, cookie = "") => {
+    const headers = { origin, "content-type": "application/json", cookie };
+    const response = await fetch(`${origin}/api/auth/${path}`, { method: "POST", headers, body: JSON.stringify(body) });
+    expect(response.status).toBe(200);
+    return response.headers.getSetCookie()[0]?.split(";")[0] ?? "";
+  };
+  const first = await send("sign-in/email", { email: ownerEmail, password });
+  return await send("change-password", { currentPassword: password, newPassword: "a password of one's own" }, first);
 }
 
 async function approve({ origin }: Gateway, cookie: string, userCode: string | undefined): Promise<void> {
@@ -37,7 +49,7 @@ async function msUntilRefused(gateway: Gateway, token: string | undefined): Prom
 /** Starts gateways that share a state, kills one between approval and poll, and returns the tokens of the next. */
 async function signInOverKill(start: () => Promise<Gateway>) {
   const first = await start();
-  const cookie = await ownerCookie(first);
+  const cookie = await enter(first);
   const { body: device } = await post(first.origin, "/oauth/device_authorization", { surface: "claude_code" });
   await approve(first, cookie, device.user_code);
   process.kill(first.pid, "SIGKILL");
