@@ -17,6 +17,7 @@ import { createHttp } from "./http/server.ts";
 import { EndedBranches } from "./http/sessions/ended-branches.ts";
 import { SseHeartbeat } from "./http/sse/sse-stream.bun.ts";
 import {
+  accessTokenSource,
   createSignIn,
   parseTokenIssuers,
   pruneSignIn,
@@ -151,7 +152,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   const providers = await openProviders(options, now);
   const tokenIssuers = openTokenIssuers(options);
   const resolveModels = createClaimReader(providers, log);
-  const openTokens = tokenSource({ ...tokenIssuers, store, resolveModels, now });
+  const openTokens = [tokenSource({ ...tokenIssuers, store, resolveModels, now }), accessTokenSource({ store, now })];
   const accounts = createAccounts({ store, defaults: config, now, openTokens });
   await accounts.prepare();
   const { onCommit } = observability ?? {};

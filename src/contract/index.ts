@@ -11,6 +11,7 @@ export * from "./issuer-url.ts";
 export * from "./meters.ts";
 export * from "./name.ts";
 export * from "./networks.ts";
+export * from "./oauth-token.ts";
 export * from "./optional.ts";
 export * from "./postgres-url.ts";
 export * from "./price.ts";

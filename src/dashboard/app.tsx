@@ -5,6 +5,8 @@ import { InvitationPage } from "./features/auth/invitation-page.tsx";
 import { JoinPage } from "./features/auth/join-page.tsx";
 import { useLinkToken } from "./features/auth/link-token.ts";
 import { NewPassword } from "./features/auth/new-password.tsx";
+import { ProgramPage } from "./features/auth/program-page.tsx";
+import { useProgramRequest } from "./features/auth/program-request.ts";
 import { SignIn } from "./features/auth/sign-in.tsx";
 import { SignUp } from "./features/auth/sign-up.tsx";
 import { useEmailLink } from "./features/auth/verify-email.tsx";
@@ -34,13 +36,18 @@ function Session({ isOut }: { isOut: boolean }) {
   const isSignedOut = isOut || isUnauthorized(error);
   const [invitation, dismissInvitation] = useLinkToken("invitation");
   const [team, dismissTeam] = useLinkToken("team", true);
+  const [program, dismissProgram] = useProgramRequest();
   useEmailLink(error === undefined ? me : undefined);
   if (invitation !== undefined) return <InvitationPage token={invitation} onDismiss={dismissInvitation} />;
   if (team !== undefined && (isSignedOut || me?.password_is_temporary === false)) {
     return <JoinPage token={team} me={isSignedOut ? undefined : me} onDismiss={dismissTeam} />;
   }
   if (isSignedOut) return <SignedOut />;
-  if (me !== undefined) return me.password_is_temporary ? <NewPassword me={me} /> : <Shell me={me} />;
+  if (me?.password_is_temporary === true) return <NewPassword me={me} />;
+  if (me !== undefined && program !== undefined) {
+    return <ProgramPage me={me} asked={program} onDismiss={dismissProgram} />;
+  }
+  if (me !== undefined) return <Shell me={me} />;
   if (error === undefined) return null;
   return (
     <main className="auth">

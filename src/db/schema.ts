@@ -61,6 +61,8 @@ export interface Database {
   team_invitations: TeamInvitationsTable;
   /** Attempts to sign in within a time window, by limit; `key` has no e-mail address in clear text. */
   sign_in_attempts: { key: string; attempts: number; ends_at: number };
+  oauth_requests: OauthRequestsTable;
+  oauth_grants: OauthGrantsTable;
   vouchers: VouchersTable;
   audit: AuditTable;
   /** Generated files that are served until they expire. */
@@ -556,6 +558,50 @@ export interface EmailVerificationsTable {
   token_hash: string;
   /** The address that the link was sent to; it verifies no other address. */
   email: string;
+  expires_at: number;
+}
+
+/** Programs that ask to be signed in. The row is deleted when its code is exchanged. */
+export interface OauthRequestsTable {
+  /** SHA-256 of the code that the program exchanges for tokens, hex. */
+  code_hash: string;
+  /** SHA-256 of the code that a person types, hex; null: the program's browser brings the person to the page. */
+  user_code_hash: string | null;
+  /** The name that the program gives itself. */
+  program: string;
+  /** The address that it asked from. */
+  address: string;
+  /** The two are null unless the program's browser brings the person. */
+  redirect_uri: string | null;
+  code_challenge: string | null;
+  created_at: number;
+  expires_at: number;
+  polled_at: number | null;
+  denied_at: number | null;
+  /** The person who approved it, and the key that stands for its tokens; null: nobody has. */
+  user_id: string | null;
+  key_id: string | null;
+}
+
+/** Programs that are signed in. The row is deleted when the sign-in ends. */
+export interface OauthGrantsTable {
+  /** The public part of its tokens. */
+  id: string;
+  key_id: string;
+  user_id: string;
+  /** SHA-256 of the part that all its refresh tokens share, hex. */
+  family_hash: string;
+  /** SHA-256 of the part that changes with each refresh, hex: of the current token and of the one before. */
+  refresh_hash: string;
+  previous_refresh_hash: string | null;
+  refreshed_at: number;
+  /** SHA-256 of the secrets of the current access token and of the one before, hex. */
+  access_hash: string;
+  access_expires_at: number;
+  previous_access_hash: string | null;
+  previous_access_expires_at: number | null;
+  created_at: number;
+  /** The end of the refresh token, which each refresh moves. */
   expires_at: number;
 }
 

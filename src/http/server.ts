@@ -10,12 +10,14 @@ import { completionsController } from "./api/completions.ts";
 import { docs } from "./api/docs.bun.ts";
 import { embeddingsController } from "./api/embeddings.ts";
 import { createFileService, filesController } from "./api/files.ts";
+import { gatewaySessionController, telemetryController } from "./api/gateway-session.ts";
 import { healthController, metricsController } from "./api/health.ts";
 import { imageEditsController, imagesController } from "./api/images.ts";
 import { keyController } from "./api/key.ts";
 import { messagesController } from "./api/messages.ts";
 import { modelsController } from "./api/models.ts";
 import { moderationsController } from "./api/moderations.ts";
+import { oauthController } from "./api/oauth.ts";
 import { rerankController } from "./api/rerank.ts";
 import { ResponseStore } from "./api/response-store.ts";
 import { responsesController } from "./api/responses.ts";
@@ -48,6 +50,8 @@ export function createHttp(parts: Omit<HttpDeps, "server" | keyof ModuleHooks>, 
   const routes = [
     ...healthController(deps),
     ...signInController(deps),
+    ...oauthController(deps),
+    ...gatewaySessionController(deps),
     ...dashboardApi(deps, inbounds),
     ...below(
       "/dashboard/api",
@@ -104,6 +108,7 @@ function api(deps: HttpDeps, { store, modules }: { store: ResponseStore; modules
     ...keyUsageController(deps),
     ...filesController(deps, createFileService(deps)),
     ...usageController(deps),
+    ...telemetryController(deps),
     ...organizationApi(
       deps,
       admin,

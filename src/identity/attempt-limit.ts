@@ -48,6 +48,16 @@ export async function takeAttempt(
   if (attempts > limit.max) throw tooManyAttempts(limit, endsAt - now);
 }
 
+/** Takes one attempt back, which was none of those that are limited. */
+export async function returnAttempt({ db }: Pick<Store, "db">, key: string): Promise<void> {
+  await db
+    .updateTable("sign_in_attempts")
+    .set((set) => ({ attempts: set("attempts", "-", 1) }))
+    .where("key", "=", key)
+    .where("attempts", ">", 0)
+    .execute();
+}
+
 export async function forgetAttempts({ db }: { db: Kysely<Database> }, ...keys: string[]): Promise<void> {
   await db.deleteFrom("sign_in_attempts").where("key", "in", keys).execute();
 }

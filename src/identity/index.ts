@@ -1,5 +1,22 @@
 export { acceptInvitation } from "./accept-invitation.ts";
 export { takeAttempt } from "./attempt-limit.ts";
+export { accessTokenSource } from "./oauth/access-tokens.ts";
+export { type OauthTokens, refreshGrant, revokeGrant } from "./oauth/grants.ts";
+export { readProgram, titleOf } from "./oauth/programs.ts";
+export { OauthError } from "./oauth/refusal.ts";
+export {
+  approveCodeRequest,
+  approveDeviceRequest,
+  type CodeRequest,
+  checkCodeRequest,
+  createDeviceRequest,
+  denyDeviceRequest,
+  exchangeCode,
+  findDeviceRequest,
+  type Origin,
+  pollDevice,
+  pollSeconds,
+} from "./oauth/requests.ts";
 export {
   endSession,
   listSessions,

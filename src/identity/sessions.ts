@@ -168,7 +168,7 @@ const pruneChunkMax = 100;
 /** The rest is deleted at the next run. */
 const chunksMax = 20;
 
-/** Deletes expired sessions, verifications, invitations, links to verify e-mails and counts of attempts and returns how many. Called by a timer. */
+/** Deletes expired sessions, verifications, invitations, links to verify e-mails, counts of attempts and sign-ins of programs, and returns how many. Called by a timer. */
 export async function pruneSignIn({ db }: Store, now: number): Promise<number> {
   const at = new Date(now).toISOString();
   const sessions = () => {
@@ -199,8 +199,29 @@ export async function pruneSignIn({ db }: Store, now: number): Promise<number> {
     const expired = db.selectFrom("sign_in_attempts").select("key").where("ends_at", "<=", now).limit(pruneChunkMax);
     return db.deleteFrom("sign_in_attempts").where("key", "in", expired).executeTakeFirstOrThrow();
   };
+  const requests = () => {
+    const expired = db.selectFrom("oauth_requests").select("code_hash").where("expires_at", "<=", now);
+    return db
+      .deleteFrom("oauth_requests")
+      .where("code_hash", "in", expired.limit(pruneChunkMax))
+      .executeTakeFirstOrThrow();
+  };
+  const grants = () => {
+    const expired = db.selectFrom("oauth_grants").select("id").where("expires_at", "<=", now).limit(pruneChunkMax);
+    return db.deleteFrom("oauth_grants").where("id", "in", expired).executeTakeFirstOrThrow();
+  };
+  const prunes = [
+    sessions,
+    verifications,
+    invitations,
+    teamInvitations,
+    emailVerifications,
+    attempts,
+    requests,
+    grants,
+  ];
   let pruned = 0;
-  for (const prune of [sessions, verifications, invitations, teamInvitations, emailVerifications, attempts]) {
+  for (const prune of prunes) {
     for (let chunk = 0; chunk < chunksMax; chunk++) {
       const { numDeletedRows } = await prune();
       pruned += Number(numDeletedRows);

@@ -173,7 +173,7 @@ function checkPasswordChange({ passwordIsTemporary }: SessionUser, path: string,
 
 async function finishPasswordChange(store: Store, user: SessionUser, now: number): Promise<void> {
   const account_id = user.accountId === user.ownAccountId ? null : user.accountId;
-  await store.db.transaction().execute(async (db) => {
+  await store.change(async (db) => {
     // One new session has replaced all others.
     await db.updateTable("sessions").set({ account_id }).where("user_id", "=", user.userId).execute();
     await db.updateTable("users").set({ password_is_temporary: 0 }).where("id", "=", user.userId).execute();

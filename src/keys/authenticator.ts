@@ -129,8 +129,8 @@ interface AuthenticatorOptions {
   readonly store: Store;
   readonly defaults: AccountDefaults;
   readonly now: () => number;
-  /** Opens the source that accepts tokens; absent: no tokens are accepted. */
-  readonly openTokens?: ((keys: TokenKeys) => TokenSource) | undefined;
+  /** Open the sources that accept tokens; absent: no tokens are accepted. */
+  readonly openTokens?: readonly ((keys: TokenKeys) => TokenSource)[] | undefined;
 }
 
 /** Checks API keys against a cache in memory. A change of the store makes one key or all keys in it stale. */
@@ -139,7 +139,7 @@ export class Authenticator {
   readonly #defaults: AccountDefaults;
   readonly #now: () => number;
   readonly #use: LastUsedTracker;
-  readonly #tokens: TokenSource | undefined;
+  readonly #tokens: readonly TokenSource[];
   readonly #known = new LruMap<KnownKey>(keysMax);
   /** Tokens with a verified secret: a key is not hashed again for each call. */
   readonly #verified = new LruMap<VerifiedToken>(keysMax);
@@ -150,9 +150,10 @@ export class Authenticator {
   #keyChanges = 0;
   #idSecret: Promise<string> | undefined;
 
-  constructor({ store, defaults, now, openTokens }: AuthenticatorOptions, use: LastUsedTracker) {
+  constructor({ store, defaults, now, openTokens = [] }: AuthenticatorOptions, use: LastUsedTracker) {
     this.#store = store;
-    this.#tokens = openTokens?.({ keysMax: defaults.maxKeysPerAccount, callerOf: (id) => this.#readCaller(id) });
+    const keys = { keysMax: defaults.maxKeysPerAccount, callerOf: (id: string) => this.#readCaller(id) };
+    this.#tokens = openTokens.map((open) => open(keys));
     this.#use = use;
     this.#defaults = defaults;
     this.#now = now;
@@ -163,7 +164,7 @@ export class Authenticator {
   authenticate(token: string): Caller | Promise<Caller> {
     const verified = this.#verified.get(token);
     if (verified !== undefined && this.#isCurrent(verified.known)) return this.#getCaller(verified);
-    if (this.#tokens?.isToken(token)) return this.#tokens.authenticate(token);
+    for (const source of this.#tokens) if (source.isToken(token)) return source.authenticate(token);
     if (token === "") throw invalidKey("Missing API key: send the header Authorization: Bearer <API key>");
     const key = parseApiKey(token);
     if (key === undefined && !isAdminKey(token) && isForeignKey(token)) return this.#authenticateForeign(token);

@@ -86,8 +86,8 @@ export interface Accounts {
 export interface AccountsOptions {
   store: Store;
   defaults: AccountDefaults;
-  /** Opens the source that accepts tokens (JWT); absent: no tokens are accepted. */
-  openTokens?: ((keys: TokenKeys) => TokenSource) | undefined;
+  /** Open the sources that accept tokens; absent: no tokens are accepted. */
+  openTokens?: readonly ((keys: TokenKeys) => TokenSource)[] | undefined;
   /** Milliseconds since 1970; default the system's clock. */
   now?: () => number;
 }

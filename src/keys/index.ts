@@ -10,6 +10,7 @@ export {
   revokeAdminKey,
   scopesOfRole,
 } from "./admin-keys.ts";
+export { equalHashes, hasChecksum, makeApiKey, readIdSecret } from "./api-key.ts";
 export {
   type AccountDefaults,
   getFreeQuota,
@@ -31,6 +32,7 @@ export {
   listUsableKeys,
   type NewKey,
   type OwnedKey,
+  provideSignInKey,
   readKeyNames,
   searchKeys,
   tokenKeyId,

@@ -20,6 +20,7 @@ import {
 import { isBehind, type PageQuery, toPageStart } from "../db/page.ts";
 import {
   type Imported,
+  lockAccount,
   noteImported,
   readAllowedModels,
   setOwnBudget,
@@ -332,6 +333,57 @@ export async function createTokenKey(
     const { numInsertedOrUpdatedRows: count = 0n } = await inserted.executeTakeFirstOrThrow();
     if (count > 0n) await recordKeyAudit(db, { by, action: "key.create", ...row }, now);
   }, row.id);
+}
+
+/** The issuer of keys that stand for programs that a person has signed in. */
+const signInIssuer = "modelgate";
+
+/**
+ * The key that stands for a program that a person has signed in to an account: the one that is there, or a new one. It
+ * has no secret.
+ *
+ * @throws {GatewayError} `conflict` when the account has `keysMax` usable keys.
+ */
+export async function provideSignInKey(
+  store: Store,
+  { accountId, program, name, by }: { accountId: string; program: string; name: string; by: string },
+  { now, keysMax }: KeyRules,
+): Promise<string> {
+  const { id } = makeApiKey(await readIdSecret(store));
+  const row = {
+    id,
+    account_id: accountId,
+    name,
+    secret_hash: "",
+    allowed_models: null,
+    ...limitColumns({}),
+    created_at: now,
+    expires_at: null,
+    revoked_at: null,
+    last_used_at: null,
+    created_by: by,
+    token_issuer: signInIssuer,
+    token_subject: program,
+  };
+  return await store.change(async (db) => {
+    await lockAccount(db, accountId);
+    const present = await db
+      .selectFrom("keys")
+      .select("id")
+      .where("account_id", "=", accountId)
+      .where("created_by", "=", by)
+      .where("token_issuer", "=", signInIssuer)
+      .where("token_subject", "=", program)
+      .where(isUsable(now))
+      .orderBy("created_at")
+      .executeTakeFirst();
+    if (present !== undefined) return present.id;
+    await checkKeyCount(db, row, now, keysMax);
+    await checkDailyCount(db, row, now);
+    await db.insertInto("keys").values(row).execute();
+    await recordKeyAudit(db, { by, action: "key.create", ...row }, now);
+    return id;
+  }, id);
 }
 
 /** Locks the account and counts its usable keys. Importing an existing key again is not a new key. */

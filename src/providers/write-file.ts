@@ -24,14 +24,15 @@ interface PreparedFile {
  *
  * @throws {Error} With the code of the file system.
  */
-export function prepareFile(path: string, text: string): PreparedFile {
+export function prepareFile(path: string, text: string, mode?: number): PreparedFile {
   const folder = dirname(path);
   mkdirSync(folder, { recursive: true });
   const fresh = join(folder, `.${basename(path)}.${crypto.randomUUID()}.tmp`);
   const discard = () => rmSync(fresh, { force: true });
   try {
-    // Its readers stay the same.
-    const descriptor = openSync(fresh, "wx", existsSync(path) ? statSync(path).mode & 0o777 : 0o666);
+    // Its readers stay the same, unless the caller names them.
+    const before = existsSync(path) ? statSync(path).mode & 0o777 : 0o666;
+    const descriptor = openSync(fresh, "wx", mode ?? before);
     try {
       writeFileSync(descriptor, text);
       fsyncSync(descriptor);

@@ -96,7 +96,8 @@ export function teamActions(store: Store, now: () => number) {
           detail: { email, keys_revoked: revokesKeys },
         }),
       );
-      return revokesKeys ? store.change(remove) : store.db.transaction().execute(remove);
+      // Programs that the person has signed in to the account end with the membership.
+      return store.change(remove);
     },
     rename: (by: TeamAdministrator, accountId: string, name: string) =>
       write(

@@ -72,8 +72,8 @@ export async function endInvitations(db: Transaction<Database>, accountId: strin
 }
 
 /**
- * Ends all other access to an account when its password changes: invitations, sign-ins that wait for a code, and
- * trusted devices that need no code. Call within a transaction.
+ * Ends all other access to an account when its password changes: invitations, sign-ins that wait for a code, trusted
+ * devices that need no code, and programs that are signed in. Call it by `Store.change`.
  */
 export async function endOtherAccess(
   db: Transaction<Database>,
@@ -81,6 +81,8 @@ export async function endOtherAccess(
 ): Promise<void> {
   await endInvitations(db, accountId);
   await db.deleteFrom("verifications").where("value", "=", userId).execute();
+  await db.deleteFrom("oauth_requests").where("user_id", "=", userId).execute();
+  await db.deleteFrom("oauth_grants").where("user_id", "=", userId).execute();
 }
 
 /**

@@ -23,6 +23,7 @@ import { keyCreate, keyList, keyRevoke, keyRotate, keySet } from "./key.ts";
 import { ledgerExport, ledgerVerify } from "./ledger.ts";
 import { ledgerReconcile } from "./ledger-reconcile.ts";
 import { limitSet } from "./limit.ts";
+import { login, logout, token } from "./login.ts";
 import { nodeList } from "./node.ts";
 import { pluginCheck } from "./plugin-check.ts";
 import { pluginList } from "./plugin-list.ts";
@@ -68,6 +69,9 @@ const own: readonly Command[] = [
   adminKeyCreate,
   adminKeyList,
   adminKeyRevoke,
+  login,
+  token,
+  logout,
   applyConfiguration,
   exportConfiguration,
   walletCredit,

@@ -457,6 +457,43 @@ create table sign_in_attempts (
 
 create index sign_in_attempts_by_expiry on sign_in_attempts (ends_at);
 
+create table oauth_requests (
+  code_hash text not null primary key,
+  user_code_hash text unique,
+  program text not null,
+  address text not null,
+  redirect_uri text,
+  code_challenge text,
+  created_at bigint not null,
+  expires_at bigint not null,
+  polled_at bigint,
+  denied_at bigint,
+  user_id text references users (id),
+  key_id text
+) without rowid;
+
+create index oauth_requests_by_expiry on oauth_requests (expires_at);
+
+create table oauth_grants (
+  id text not null primary key,
+  key_id text not null,
+  user_id text not null references users (id),
+  family_hash text not null,
+  refresh_hash text not null,
+  previous_refresh_hash text,
+  refreshed_at bigint not null,
+  access_hash text not null,
+  access_expires_at bigint not null,
+  previous_access_hash text,
+  previous_access_expires_at bigint,
+  created_at bigint not null,
+  expires_at bigint not null
+) without rowid;
+
+create index oauth_grants_by_expiry on oauth_grants (expires_at);
+
+create index oauth_grants_of_user on oauth_grants (user_id);
+
 create table vouchers (
   id text not null primary key,
   code_hash text not null unique,

@@ -17,6 +17,7 @@ import { emailController } from "./email.ts";
 import { adminHealthController, attentionController, statusController } from "./health.ts";
 import { homeController } from "./home.ts";
 import { adminApiKeysController, keysController } from "./keys.ts";
+import { programsController } from "./programs.ts";
 import { requestsController } from "./requests.ts";
 import { statementController } from "./statement.ts";
 import { statisticsController } from "./statistics.ts";
@@ -51,6 +52,7 @@ function routesOfPages(deps: HttpDeps, inbounds: readonly ClientFormat[]) {
     ...emailController(deps),
     ...teamController(deps),
     ...teamsController(deps),
+    ...programsController(deps),
     ...statusController(deps),
     ...alertsController(deps),
     // The gateway, for owners, administrators and viewers.

@@ -18,7 +18,7 @@ import type { ParamsOf, RequestContext, Route } from "./route.ts";
 import { checkBody } from "./validate.ts";
 
 interface KeyRoute<Path extends string> extends Pick<Route, "detail"> {
-  readonly method: "GET" | "DELETE";
+  readonly method: "GET" | "DELETE" | "POST";
   readonly path: Path;
   answer(context: {
     readonly request: Request;
@@ -27,7 +27,7 @@ interface KeyRoute<Path extends string> extends Pick<Route, "detail"> {
   }): Promise<Response> | Response;
 }
 
-/** A route with an API key and without a body, which takes one of the requests per minute of its key. */
+/** A route with an API key that reads no body, which takes one of the requests per minute of its key. */
 export function keyRoute<const Path extends string>(deps: HttpDeps, { answer, ...route }: KeyRoute<Path>): Route {
   return {
     ...route,

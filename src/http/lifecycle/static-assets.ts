@@ -23,6 +23,8 @@ export const pagePaths = [
   "/help",
   "/help/*",
   "/sign-in",
+  "/device",
+  "/authorize",
   "/admin",
   "/admin/*",
 ] as const;

@@ -7,6 +7,7 @@ import { addDeadChannel, alertRows } from "./alert-rows.ts";
 import { type Caller, callers, createCallers, startWide } from "./callers.ts";
 import { addContent, contentRows } from "./content-rows.ts";
 import { organizationRows } from "./organization-rows.ts";
+import { programRows } from "./program-rows.ts";
 import { teamRows } from "./team-rows.ts";
 
 type Statuses = { readonly others: number } & { readonly [name in Caller]?: number };
@@ -193,6 +194,13 @@ const rows: Record<string, Row> = {
   "DELETE /dashboard/api/sessions/:id": ownSignIn(own(200, { id: newSession })),
   "POST /dashboard/api/checkout": session(404, { body: { usd: "5.00" } }),
   ...teamRows({ session, own, admin, ownSignIn, forTeam }, { store: () => gateway.store, ids: () => ids }),
+  ...Object.fromEntries(
+    ["{api}", "", "/api"].flatMap((prefix) =>
+      ["api/oauth/usage", "managed/settings"].map((path) => [`GET ${prefix}/${path}`, key(404)] as const),
+    ),
+  ),
+  ...Object.fromEntries(["metrics", "logs", "traces"].map((path) => [`POST {api}/${path}`, key(200)] as const)),
+  ...programRows<Row>({ open, session, own, forTeam }, { gateway: () => gateway, member: () => ids.member }),
   "POST /dashboard/api/invitations/account": open(404, { body: { token: "unknown" } }),
   "POST /dashboard/api/invitations/team": open(404, { body: { token: "unknown" } }),
   ...alertRows({ session, own, forTeam }, () => addDeadChannel(gateway, ids.member, "member")),
@@ -224,6 +232,8 @@ const pages = [
   "settings",
   "help",
   "sign-in",
+  "device",
+  "authorize",
   "admin",
   "docs",
 ];
@@ -293,8 +303,8 @@ describe("authorization", () => {
     let thing: string | undefined;
     for (const route of routesOfServer().filter((one) => nameOf(one) === name)) {
       for (const caller of callers) {
-        const given = typeof body === "function" ? body() : body;
         thing ??= await id?.();
+        const given = typeof body === "function" ? body() : body;
         const { status } = await send(route, caller, given, thing);
         if (status < 400) thing = undefined;
         const expected = caller === "viewer" ? statusOfViewer(route, statuses) : statusOf(caller, statuses);

@@ -13,6 +13,11 @@ const reasons = {
 
 /** Every such route: a new one belongs into the management API, unless it has one of these reasons. */
 const writes: Readonly<Record<string, keyof typeof reasons>> = {
+  "POST /programs/device": "own",
+  "POST /programs/device/approve": "own",
+  "POST /programs/device/deny": "own",
+  "POST /programs/authorize": "own",
+  "POST /programs/authorize/approve": "own",
   "POST /vouchers/redeem": "own",
   "POST /checkout": "own",
   "POST /keys": "own",

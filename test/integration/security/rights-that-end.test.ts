@@ -2,7 +2,14 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { commandLine, createAudited } from "../../../src/audit/index.ts";
 import type { Role } from "../../../src/db/index.ts";
-import { createEmailVerification, endSession } from "../../../src/identity/index.ts";
+import {
+  createDeviceRequest,
+  createEmailVerification,
+  endSession,
+  pollDevice,
+  refreshGrant,
+  revokeGrant,
+} from "../../../src/identity/index.ts";
 import { setPassword } from "../../../src/identity/set-password.ts";
 import { signUp } from "../../../src/identity/sign-up.ts";
 import {
@@ -50,6 +57,8 @@ const table = {
   "imported key": /*                   */ "x x . . . . x . . . . x",
   "key of a start": /*                 */ "x x . . . . x . . . . x",
   "token of an issuer": /*             */ "x x . . . . x . . . . x",
+  "access token of a program": /*      */ "x x x - . . x x x - . .",
+  "refresh token of a program": /*     */ "x x x - . . x x x - . .",
   "admin key": /*                      */ "x x x x . . . . - - . .",
   "admin key of an admin key": /*      */ "x x x x x x . . - - . .",
   session: /*                          */ "x x . . . . x . x - . .",
@@ -223,6 +232,34 @@ async function team() {
   return { teamId, admin, member, remove, demote };
 }
 
+/** A program that a person has signed in to a team. */
+async function program() {
+  const { store } = gateway;
+  const { teamId, member, remove, demote } = await team();
+  const { cookie } = await beginSession(store, member.id, now());
+  const device = await createDeviceRequest(
+    store,
+    { program: "codex", address: "127.0.0.1", network: member.id },
+    now(),
+  );
+  const approved = await fetch(`${origin}/dashboard/api/programs/device/approve`, {
+    method: "POST",
+    headers: { origin, cookie, "content-type": "application/json" },
+    body: JSON.stringify({ user_code: device.userCode, account: teamId }),
+  });
+  expect(approved.status).toBe(200);
+  const tokens = await pollDevice(store, device.deviceCode, now());
+  const made = {
+    revoke: () => revokeGrant(store, tokens.accessToken),
+    accountId: teamId,
+    makerId: member.id,
+    personId: member.id,
+    demote: demote(member.id),
+    leave: remove(member.id),
+  };
+  return { grantId: tokens.id, tokens, made };
+}
+
 const makers: Readonly<Record<Right, () => Promise<Made>>> = {
   "API key": async () => {
     const { id } = await person();
@@ -284,6 +321,26 @@ const makers: Readonly<Record<Right, () => Promise<Made>>> = {
     const id = key?.id as string;
     const revoke = () => gateway.app.accounts.revokeKey(id, "cli");
     return { isGood, revoke, expire: change("keys", id), accountId, makeAgain: isGood };
+  },
+  "access token of a program": async () => {
+    const { grantId, tokens, made } = await program();
+    const expire = () =>
+      gateway.store.change((db) =>
+        db.updateTable("oauth_grants").set({ access_expires_at: longAgo }).where("id", "=", grantId).execute(),
+      );
+    return { ...made, isGood: () => isKeyGood(tokens.accessToken), expire };
+  },
+  "refresh token of a program": async () => {
+    const { grantId, tokens, made } = await program();
+    let token = tokens.refreshToken;
+    const isGood = async () => {
+      const next = await refreshGrant(gateway.store, token, now()).catch(() => undefined);
+      token = next?.refreshToken ?? token;
+      return next !== undefined;
+    };
+    const expire = () =>
+      gateway.store.db.updateTable("oauth_grants").set({ expires_at: longAgo }).where("id", "=", grantId).execute();
+    return { ...made, isGood, expire };
   },
   "admin key": async () => {
     const { maker, key } = await owner();

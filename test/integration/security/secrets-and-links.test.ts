@@ -166,6 +166,7 @@ async function plant(): Promise<void> {
   });
   const totp = new URL(factor.totpURI).searchParams.get("secret") as string;
   planted["two-step sign-in"] = [totp, ...factor.backupCodes];
+  await plantPrograms();
   await plantAnswers();
   planted["secrets of the gateway itself"] = (await store.db.selectFrom("settings").selectAll().execute())
     .filter(({ name }) => /secret/.test(name))
@@ -177,9 +178,36 @@ async function plant(): Promise<void> {
     ...(await store.db.selectFrom("invitations").select("token_hash as hash").execute()),
     ...(await store.db.selectFrom("team_invitations").select("token_hash as hash").execute()),
     ...(await store.db.selectFrom("email_verifications").select("token_hash as hash").execute()),
+    ...(await store.db.selectFrom("oauth_requests").select("code_hash as hash").execute()),
+    ...(await store.db.selectFrom("oauth_grants").select("refresh_hash as hash").execute()),
+    ...(await store.db.selectFrom("oauth_grants").select("access_hash as hash").execute()),
     ...(await store.db.selectFrom("credentials").select("password_hash as hash").execute()),
   ];
-  planted["hash of any of them"] = hashes.flatMap(({ hash }) => hash ?? []);
+  planted["hash of any of them"] = hashes.flatMap(({ hash }) => hash || []);
+}
+
+/** A program that asks to be signed in, and one that is. */
+async function plantPrograms(): Promise<void> {
+  const post = async (path: string, form: Record<string, string>) => {
+    const response = await fetch(origin + path, { method: "POST", body: new URLSearchParams(form) });
+    return (await response.json()) as Record<string, string>;
+  };
+  const begin = () => post("/oauth/device_authorization", { client_id: "codex" });
+  const [open, device] = [await begin(), await begin()];
+  planted["code of a program that asks"] = [open.device_code as string, open.user_code as string];
+  const approval = { user_code: device.user_code, account: ids.member };
+  await give(`POST ${api}/programs/device/approve`, "member", approval);
+  const tokens = await post("/oauth/token", {
+    grant_type: "urn:ietf:params:oauth:grant-type:device_code",
+    device_code: device.device_code as string,
+  });
+  const secrets = [tokens.access_token, tokens.refresh_token].map((token) => token?.split("-").at(-1) as string);
+  // The two parts of a refresh token are hashed apart.
+  planted["access and refresh token of a program"] = secrets.flatMap((text) => [
+    text,
+    text.slice(0, 48),
+    text.slice(48),
+  ]);
 }
 
 /** What calls leave: a stored response, the content log and a signed file. */
@@ -272,6 +300,18 @@ describe("the table of secrets and links", () => {
   const writes: Record<string, readonly string[]> = {
     "POST /api/auth/*": ["password", "session cookie", "two-step sign-in", "trusted device", "OIDC_CLIENT_SECRET"],
     "POST /webhooks/stripe": ["STRIPE_WEBHOOK_SECRET"],
+    ...Object.fromEntries(
+      ["", "/api"].flatMap((prefix) => [
+        [`POST ${prefix}/oauth/device_authorization`, ["code of a program that asks"]],
+        [`POST ${prefix}/oauth/token`, ["code of a program that asks", "access and refresh token of a program"]],
+        [`POST ${prefix}/oauth/revoke`, ["access and refresh token of a program"]],
+      ]),
+    ),
+    [`POST ${api}/programs/device`]: ["code of a program that asks"],
+    [`POST ${api}/programs/device/approve`]: ["code of a program that asks"],
+    [`POST ${api}/programs/device/deny`]: ["code of a program that asks"],
+    [`POST ${api}/programs/authorize`]: [],
+    [`POST ${api}/programs/authorize/approve`]: ["code of a program that asks"],
     [`POST ${api}/vouchers/redeem`]: ["voucher code"],
     [`POST ${api}/keys`]: ["API key"],
     [`PATCH ${api}/keys/:id`]: [],

@@ -1,0 +1,123 @@
+import { beforeAll, describe, expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Agents, prepareAgents, turnMsMax } from "../../support/agents.ts";
+import { useAgentsGateway } from "../../support/agents-gateway.ts";
+import { ownerCookie } from "../../support/owner-cookie.ts";
+import { prepareMsMax } from "../../support/prepare-once.ts";
+
+const shared = useAgentsGateway();
+let agents: Agents;
+let cookie: string;
+beforeAll(async () => {
+  agents = await prepareAgents();
+  cookie = await ownerCookie(shared.gateway);
+}, 3 * prepareMsMax);
+
+/** What the page of the dashboard does once its person has approved. */
+async function approve(path: string, body: object): Promise<Record<string, unknown>> {
+  const { origin } = shared.gateway;
+  const read = async (response: Response) => (await response.json()) as Record<string, unknown>;
+  const me = await read(await fetch(`${origin}/dashboard/api/me`, { headers: { cookie } }));
+  const response = await fetch(`${origin}/dashboard/api/programs${path}`, {
+    method: "POST",
+    headers: { cookie, origin, "content-type": "application/json" },
+    body: JSON.stringify({ ...body, account: me.account }),
+  });
+  expect(response.status).toBe(200);
+  return await read(response);
+}
+
+const keyNames = async () => (await shared.gateway.cli<{ name: string }[]>("key", "list")).map(({ name }) => name);
+
+/** Runs Codex once; when it asks for its person's browser, the person approves there. */
+async function runCodex(home: string, question: string) {
+  const child = Bun.spawn(
+    [
+      join(codexFolder(), "codex"),
+      "exec",
+      "--skip-git-repo-check",
+      "--dangerously-bypass-approvals-and-sandbox",
+      question,
+    ],
+    {
+      cwd: join(home, "work"),
+      // No browser is started: Codex prints the address too.
+      env: { PATH: process.env.PATH ?? "", HOME: home, TMPDIR: join(home, "tmp"), BROWSER: "true" },
+      stdio: ["ignore", "pipe", "pipe"],
+      timeout: turnMsMax,
+    },
+  );
+  let said = "";
+  const asked: URL[] = [];
+  const listen = async (stream: ReadableStream<Uint8Array>) => {
+    const decoder = new TextDecoder();
+    for await (const piece of stream) {
+      said += decoder.decode(piece, { stream: true });
+      const [address] = /http:\/\/\S+\/authorize\?\S+/.exec(said) ?? [];
+      if (address === undefined || asked.length > 0 || !/\s$/.test(said)) continue;
+      const url = new URL(address);
+      asked.push(url);
+      const read = (name: string) => url.searchParams.get(name) ?? "";
+      const { code } = await approve("/authorize/approve", {
+        client_id: read("client_id"),
+        redirect_uri: read("redirect_uri"),
+        code_challenge: read("code_challenge"),
+      });
+      const back = new URL(read("redirect_uri"));
+      back.search = String(new URLSearchParams({ code: String(code), state: read("state") }));
+      await (await fetch(back)).text();
+    }
+  };
+  await Promise.all([listen(child.stdout), listen(child.stderr)]);
+  return { code: await child.exited, said, asked };
+}
+
+const codexFolder = () => agents.path.split(":")[1] as string;
+
+describe("Codex with gateway_oauth", () => {
+  test(
+    "signs in by its browser without a key, keeps its token for the next run, and is refused once its key is revoked",
+    async () => {
+      if (agents.missing !== undefined) return;
+      const home = mkdtempSync(join(tmpdir(), "modelgate-codex-"));
+      try {
+        for (const name of ["work", "tmp", ".codex"]) mkdirSync(join(home, name));
+        const { origin } = shared.recorder;
+        const gate = shared.gateway.origin;
+        const block = /```toml\n(model = (?:(?!```)[\s\S])*?gateway_oauth[\s\S]*?)```/.exec(
+          readFileSync(join(import.meta.dir, "../../../docs/agents.md"), "utf8"),
+        )?.[1];
+        expect(block).toBeDefined();
+        const config = (block as string)
+          .replaceAll(/http:\/\/127\.0\.0\.1:3000\/(v1|oauth)/g, `${origin}/$1`)
+          .replaceAll("http://127.0.0.1:3000", gate)
+          .replace(/^model = .*$/m, 'model = "gpt-5.4"');
+        await Bun.write(join(home, ".codex/config.toml"), config);
+        const first = await runCodex(home, "Say hello");
+        expect([first.code, first.code === 0 ? "" : first.said]).toEqual([0, ""]);
+        expect(first.asked.length).toBe(1);
+        expect(await keyNames()).toContain("Codex of owner@localhost");
+        const tokens = shared.recorder.calls.filter(({ path }) => path.startsWith("/oauth/token"));
+        expect(tokens.map(({ status }) => status)).toEqual([200]);
+        shared.recorder.calls.length = 0;
+        const second = await runCodex(home, "Say hello again");
+        expect([second.code, second.asked.length]).toEqual([0, 0]);
+        const turns = shared.recorder.calls.filter(({ path }) => path.includes("/responses"));
+        expect(turns.length).toBeGreaterThan(0);
+        const keys = await shared.gateway.cli<{ id: string; name: string }[]>("key", "list");
+        const { id = "" } = keys.find(({ name }) => name === "Codex of owner@localhost") ?? {};
+        await shared.gateway.cli("key", "revoke", id);
+        // The command is another process, and the gateway learns of it within a second.
+        await Bun.sleep(1000);
+        const third = await runCodex(home, "And once more");
+        expect(third.code).not.toBe(0);
+        expect(third.said).toContain("401");
+      } finally {
+        rmSync(home, { recursive: true, force: true });
+      }
+    },
+    3 * turnMsMax,
+  );
+});
