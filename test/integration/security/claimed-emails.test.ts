@@ -186,6 +186,8 @@ describe("an e-mail that was only claimed, in the APIs,", () => {
     "POST /dashboard/api/team/invitations email": reads(({ email }) =>
       visit("POST", "/team/invitations", { role: "member", email }, teamAdmin),
     ),
+    "POST /dashboard/api/programs/authorize/approve account": other("the id of an account of one's own"),
+    "POST /dashboard/api/programs/device/approve account": other("the id of an account of one's own"),
     "POST /dashboard/api/teams/switch account": other("the id of an account of one's own"),
     "POST /dashboard/api/admin/accounts/:id/team/invitations email": refused(({ email }) =>
       visit("POST", `/admin/accounts/${project}/team/invitations`, { role: "admin", email }),
