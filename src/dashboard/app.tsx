@@ -5,7 +5,6 @@ import { InvitationPage } from "./features/auth/invitation-page.tsx";
 import { JoinPage } from "./features/auth/join-page.tsx";
 import { useLinkToken } from "./features/auth/link-token.ts";
 import { NewPassword } from "./features/auth/new-password.tsx";
-import { ProgramPage } from "./features/auth/program-page.tsx";
 import { useProgramRequest } from "./features/auth/program-request.ts";
 import { SignIn } from "./features/auth/sign-in.tsx";
 import { SignUp } from "./features/auth/sign-up.tsx";
@@ -13,6 +12,7 @@ import { useEmailLink } from "./features/auth/verify-email.tsx";
 import { LoadError } from "./kit/feedback.tsx";
 import { Toasts } from "./kit/toast.tsx";
 import { SwitchedAwayDialog } from "./shell/account-switch.tsx";
+import { LazyPage } from "./shell/lazy-page.tsx";
 import { Shell } from "./shell/shell.tsx";
 
 /** Extends the session before anything else, so people who visit daily stay signed in. */
@@ -45,7 +45,8 @@ function Session({ isOut }: { isOut: boolean }) {
   if (isSignedOut) return <SignedOut />;
   if (me?.password_is_temporary === true) return <NewPassword me={me} />;
   if (me !== undefined && program !== undefined) {
-    return <ProgramPage me={me} asked={program} onDismiss={dismissProgram} />;
+    const props = { me, asked: program, onDismiss: dismissProgram };
+    return <LazyPage path="/program" load={() => import("./features/auth/program-page.tsx")} props={props} />;
   }
   if (me !== undefined) return <Shell me={me} />;
   if (error === undefined) return null;

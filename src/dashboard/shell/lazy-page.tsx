@@ -13,7 +13,15 @@ const reloadAgainMs = 30_000;
  * opened before an upgrade, which renames the files: then the tab is reloaded as soon as the gateway answers. React's
  * `lazy` would keep the failure for as long as the tab lives.
  */
-export function LazyPage({ path, load }: { path: string; load: () => Promise<{ default: ComponentType }> }) {
+export function LazyPage<Props extends object = object>({
+  path,
+  load,
+  props,
+}: {
+  path: string;
+  load: () => Promise<{ default: ComponentType<Props> }>;
+  props?: Props;
+}) {
   const { data, error, mutate } = useSWR(["page", path], load, { revalidateOnFocus: false, revalidateIfStale: false });
   const hasFailed = data === undefined && error !== undefined;
   useEffect(() => {
@@ -21,7 +29,7 @@ export function LazyPage({ path, load }: { path: string; load: () => Promise<{ d
     const timer = setInterval(() => void reloadOnce(), retryMs);
     return () => clearInterval(timer);
   }, [hasFailed]);
-  if (data !== undefined) return <data.default />;
+  if (data !== undefined) return <data.default {...(props as Props)} />;
   if (error === undefined) return <Skeleton lines={6} />;
   return (
     <div className="card">

@@ -27,7 +27,7 @@ interface PageProps {
 }
 
 /** A program, such as a coding agent in a terminal, asks its person to sign it in. */
-export function ProgramPage({ asked: { page, params }, ...props }: PageProps) {
+export default function ProgramPage({ asked: { page, params }, ...props }: PageProps) {
   return page === "device" ? <DevicePage params={params} {...props} /> : <AuthorizePage params={params} {...props} />;
 }
 
