@@ -296,7 +296,7 @@ async function flushModules(opened: readonly OpenedModule[]): Promise<void> {
   await Promise.all(opened.map((module) => module.flush?.()));
 }
 
-/** All observers as one; `undefined` if there are none. */
+/** Combines observers into one. Returns `undefined` without any. */
 function combine(observers: readonly (CallObserver | undefined)[]): CallObserver | undefined {
   return observers.reduce((all, each) => {
     if (all === undefined || each === undefined) return all ?? each;

@@ -112,7 +112,7 @@ const own: readonly Command[] = [
   version,
 ];
 
-/** Every command, in the order of the help page; a command of a module follows those of its group. */
+/** Every command, in the order of the help page. A command of a module is listed after the commands of its group. */
 export const commands: readonly Command[] = modules
   .flatMap((module) => module.commands ?? [])
   .reduce((list, command) => {

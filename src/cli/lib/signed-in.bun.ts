@@ -34,9 +34,14 @@ export function readSignedIn(env: Env): SignedIn | undefined {
   }
   const value = parseJson(text, "file");
   if (!isRecord(value)) return undefined;
-  const texts = [value.url, value.email, value.access_token, value.refresh_token];
-  const isWhole = texts.every((each) => typeof each === "string") && typeof value.expires_at === "number";
-  return isWhole ? (value as unknown as SignedIn) : undefined;
+  const { url, email, access_token, refresh_token, expires_at } = value;
+  const isWhole =
+    typeof url === "string" &&
+    typeof email === "string" &&
+    typeof access_token === "string" &&
+    typeof refresh_token === "string" &&
+    typeof expires_at === "number";
+  return isWhole ? { url, email, access_token, refresh_token, expires_at } : undefined;
 }
 
 /** Replaces the file at once: a reader has the old sign-in or the new one. @returns Its path. */

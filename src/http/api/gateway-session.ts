@@ -7,14 +7,11 @@ import { isRecord, parseJson } from "../../lib/json.ts";
 import type { HttpDeps } from "../deps.ts";
 import { keyRoute } from "../lifecycle/call-routes.ts";
 import { dataHeaders } from "../lifecycle/headers.ts";
-import { below, type Route } from "../lifecycle/route.ts";
+import { belowBaseUrls, type Route } from "../lifecycle/route.ts";
 
 /** Claude Code asks for these of a gateway that it is signed in to: below its base URL, whichever that is. */
 export function gatewaySessionController(deps: HttpDeps): Route[] {
-  const { basePath } = deps.config;
-  const prefixes = new Set(["", basePath, "/v1", basePath.replace(/\/v1$/, "")]);
-  const routes = [usageRoute(deps), settingsRoute(deps)];
-  return [...prefixes].flatMap((prefix) => below(prefix, routes));
+  return belowBaseUrls(deps.config, [usageRoute(deps), settingsRoute(deps)]);
 }
 
 /** Takes what agents report by OTLP and drops it: it has prompts where its person switched that on. */

@@ -16,7 +16,7 @@ import type { HttpDeps } from "../deps.ts";
 import { dataHeaders } from "../lifecycle/headers.ts";
 import { clientAddressOf, toNetwork } from "../lifecycle/http-call.ts";
 import { clientOrigin, parseUrl } from "../lifecycle/origin.ts";
-import { below, type RequestContext, type Route } from "../lifecycle/route.ts";
+import { belowBaseUrls, type RequestContext, type Route } from "../lifecycle/route.ts";
 import { readSmall } from "../lifecycle/session.ts";
 import { expectStore } from "../lifecycle/store-timeout.ts";
 
@@ -30,10 +30,7 @@ const tokensPerMinuteMax = 300;
  * tokens, and their end (RFC 7009). Clients look for them below their base URL, whichever that is.
  */
 export function oauthController(deps: HttpDeps): Route[] {
-  const { basePath } = deps.config;
-  const routes = endpoints(deps);
-  const prefixes = new Set(["", basePath, "/v1", basePath.replace(/\/v1$/, "")]);
-  return [...prefixes].flatMap((prefix) => below(prefix, routes));
+  return belowBaseUrls(deps.config, endpoints(deps));
 }
 
 function endpoints(deps: HttpDeps): Route[] {

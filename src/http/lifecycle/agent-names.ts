@@ -1,5 +1,11 @@
 import { isRecord, parseJson } from "../../lib/json.ts";
-import { toTag } from "./tag-form.ts";
+
+/** Tags and agents: the same characters as sessions, at most 64. Anything else is ignored. */
+const tagForm = /^[A-Za-z0-9][\w.:/+=@ -]{0,63}$/;
+
+export function toTag(name: unknown): string | undefined {
+  return typeof name === "string" && tagForm.test(name) ? name : undefined;
+}
 
 /** The agent of a session that makes a request, and the one that started it. */
 interface AgentNames {
@@ -32,9 +38,12 @@ export function readAgentHeaders(headers: Headers): AgentNames {
  * parent. Headers are repeated in metadata, which a proxy may have left alone.
  */
 function readThread(headers: Headers): AgentNames {
+  const thread = headers.get("thread-id");
+  // The first thread of a session, as most are: there is nothing more to read.
+  if (thread !== null && thread === headers.get("session-id")) return noAgent;
   const metadata = readMetadata(headers.get("x-codex-turn-metadata"));
   const session = headers.get("session-id") ?? metadata?.session_id;
-  const agent = toTag(headers.get("thread-id") ?? metadata?.thread_id);
+  const agent = toTag(thread ?? metadata?.thread_id);
   if (typeof session !== "string" || agent === undefined || agent === session) return noAgent;
   const parentAgent = toTag(headers.get("x-codex-parent-thread-id") ?? metadata?.parent_thread_id);
   return { agent, parentAgent: parentAgent === session ? undefined : parentAgent };

@@ -15,8 +15,7 @@ import type { Inbound } from "../../protocols/inbound.ts";
 import type { PassthroughRequest } from "../../provider/index.ts";
 import type { Clients, Sockets } from "../deps.ts";
 import { type CallMemory, ownerOfNetwork } from "../memory/call-memory.ts";
-import { readAgentHeaders } from "./agent-names.ts";
-import { toTag } from "./tag-form.ts";
+import { readAgentHeaders, toTag } from "./agent-names.ts";
 
 /** The parts of a wire format that need no request. */
 export type ClientFormat = Pick<

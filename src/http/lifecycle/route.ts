@@ -47,6 +47,12 @@ export function below(prefix: string, routes: readonly Route[]): Route[] {
   return routes.map((route) => ({ ...route, path: `${prefix}${route.path}` }));
 }
 
+/** Returns the routes below every base URL that clients are given: with and without the version. */
+export function belowBaseUrls({ basePath }: { readonly basePath: string }, routes: readonly Route[]): Route[] {
+  const prefixes = new Set(["", basePath, "/v1", basePath.replace(/\/v1$/, "")]);
+  return [...prefixes].flatMap((prefix) => below(prefix, routes));
+}
+
 /** The callers of a group of routes: how they are checked and their bodies read. `Who` is what handlers learn of them. */
 export interface Guard<Who extends object> {
   /** Checks who asks, before anything of the body is read. @throws {GatewayError} */
