@@ -29,7 +29,7 @@ const postgresUrl: Parser<string> = {
   },
 };
 
-/** Every setting except those of plugins and modules, in the order of `modelgate config`. */
+/** Every setting except the settings of plugins and modules, in the order of `modelgate config`. */
 export const settings = {
   /** Folder of the database, plugins and catalogue overrides; absolute. */
   home: setting("MODELGATE_HOME", "~/.modelgate", anyText("a folder")),

@@ -11,7 +11,7 @@ export interface FailedAttempt {
 }
 
 /**
- * What became of marks for prompt caches in a call: the gateway marked its prompt (`marked`); the client did (`client`); or the
+ * Says who marked the prompt of a call for a cache: the gateway marked its prompt (`marked`); the client did (`client`); or the
  * gateway did not, because marks are off (`off`), the prompt is shorter than what its provider caches (`short`), marks cost the
  * key more than they saved (`losing`), or the provider does not take them (`refused`).
  */

@@ -48,7 +48,7 @@ export async function takeAttempt(
   if (attempts > limit.max) throw tooManyAttempts(limit, endsAt - now);
 }
 
-/** Takes one attempt back, which was none of those that are limited. */
+/** Takes back an attempt that turned out not to count. */
 export async function returnAttempt({ db }: Pick<Store, "db">, key: string): Promise<void> {
   await db
     .updateTable("sign_in_attempts")

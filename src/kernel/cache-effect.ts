@@ -157,7 +157,7 @@ export class PromptWatch {
 }
 
 const readMeters = ["cacheReadToken", "audioCacheReadToken"] as const;
-/** The most expensive first: what is kept longest stands in front. */
+/** The most expensive first. The part of a prompt that is kept longest comes first, too. */
 const writeMeters = ["cacheWrite12hToken", "cacheWrite1hToken", "cacheWriteToken"] as const;
 
 function sumOf(meters: Meters, names: readonly MeterName[]): number {

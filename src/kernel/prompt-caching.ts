@@ -8,7 +8,7 @@ import { type Caller, type CompiledPrice, costNanodollars, type MeterName, type 
 import { LruMap } from "../lib/lru-map.ts";
 import type { MarkRule, Model } from "../provider/index.ts";
 
-/** Marks are judged by so many calls. */
+/** Calls whose savings and losses decide whether marks stop. */
 const judgedCalls = 20;
 /** The loss in them, in nanodollars, beyond which marks stop: a cent. */
 const lossMax = 10_000_000;
@@ -58,7 +58,7 @@ export class PromptCaching {
   readonly #secret: Uint8Array | undefined;
   readonly #balances = new LruMap<Balance>(countedMax);
 
-  /** @param secret Makes the names of sessions; absent: sessions have none. */
+  /** @param secret Makes the names of sessions for providers; absent: sessions are sent without a name. */
   constructor({ isOff = false, secret }: { isOff?: boolean; secret?: Uint8Array } = {}) {
     this.#isOff = isOff;
     this.#secret = secret;

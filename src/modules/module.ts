@@ -15,7 +15,7 @@ export interface Module {
   readonly settings?: SettingGroup;
   /** Managed things: their routes and their commands are made from them. */
   readonly resources?: readonly AnyResource[];
-  /** Commands of `modelgate`; each is listed behind those of its group. */
+  /** Commands of `modelgate`; each is listed after the commands of its group. */
   readonly commands?: readonly Command[];
   /** Builds it when the gateway starts. */
   open(parts: ModuleParts): Promise<OpenModule>;

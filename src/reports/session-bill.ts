@@ -225,7 +225,7 @@ async function readSums(
   const sums = new Sums(max);
   const runningRows = await readRunningCalls(store, query);
   const isComplete = await readSessionRows(store, query, { take: (row) => sums.addRow(row) });
-  // Behind the others, so that the parent of an agent stays the one that its first call named.
+  // Last: the parent of an agent is the one that its first call named.
   for (const { agent, parent_agent: parent, calls, first_at: firstAt } of runningRows) {
     sums.addRunning(sums.place(agent ?? undefined, parent ?? undefined), calls, firstAt);
   }

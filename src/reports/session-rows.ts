@@ -59,7 +59,7 @@ const hourMs = 3_600_000;
 
 type ReadStore = Pick<Store, "db">;
 
-/** The calls that run; to be read before those that have ended, so that a call which ends in between is not missed. */
+/** The running calls. Read them before the ended calls: a call that ends in between is then not missed. */
 export async function readRunningCalls({ db }: ReadStore, query: SessionQuery): Promise<readonly RunningRow[]> {
   const { rows } = await sql<RunningRow>`select agent, parent_agent, cast(count(*) as bigint) as calls,
       min(opened_at) as first_at

@@ -4,7 +4,7 @@ import type { IconName } from "./icon.tsx";
 
 /** The places of pages where modules add components, and the props of those. */
 export interface Places {
-  /** On the billing page, beside the balance. */
+  /** On the billing page, next to the balance. */
   readonly "billing-balance": object;
   readonly "billing-top": object;
   readonly "billing-end": object;

@@ -165,7 +165,7 @@ const toOperatorPages = (ofModules: readonly ModulePage[]): readonly PageGroup[]
 
 const toEntry = ({ path, after, load, ...entry }: ModulePage) => ({ ...onDemand(path, entry, load), after });
 
-/** The pages of a user of this role, with those of modules. */
+/** The pages of a user of this role, also of modules. */
 export function usePages(role: Role): readonly PageGroup[] {
   const modules = useModules();
   return useMemo(

@@ -87,7 +87,7 @@ const parameters = ["startDate", "endDate", "period", "group_by", "session"].map
 interface UsageQuery extends DaySpan {
   readonly period: UsageBucket;
   readonly group: Group;
-  /** The session whose agents are told apart; present for that group alone. */
+  /** The session whose agents are grouped; only present with `group_by=agent`. */
   readonly session: string | undefined;
 }
 

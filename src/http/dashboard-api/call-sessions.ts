@@ -11,7 +11,7 @@ import { readAccount } from "./requests.ts";
 
 const Query = Type.Object({ account: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })) });
 
-/** Sessions of coding agents, as their calls name them; `/sessions` are those of people who are signed in. */
+/** Sessions of coding agents, as their calls name them. `/sessions` has the sessions of people who are signed in. */
 export function callSessionsController(deps: HttpDeps) {
   const { store } = deps;
   return [

@@ -110,7 +110,7 @@ interface GatewayFacts {
   readonly oidc: boolean;
 }
 
-/** Facts of the gateway that the sign-in page shows, with those of modules. */
+/** Facts of the gateway and its modules that the sign-in page shows. */
 function toGatewayJson({ version, snapshot, config, facts }: HttpDeps): GatewayFacts {
   return {
     version,

@@ -9,5 +9,5 @@ const declared = [alertRules, budgets, modelLimits, roleLimits] as const;
 /** The types of all declarations. */
 export type Declared = (typeof declared)[number];
 
-/** All things that are declared, except those of modules. Their routes, their sections of the configuration document and their commands are made from this list. */
+/** All things that are declared outside of modules. Their routes, their sections of the configuration document and their commands are made from this list. */
 export const resources: readonly AnyResource[] = declared;

@@ -61,7 +61,7 @@ interface Lane {
   last: Promise<void>;
 }
 
-/** A connection on which a client makes responses, one after the other in each lane. */
+/** A WebSocket of a client that creates responses, one after the other in each lane. */
 export class ResponsesConnection {
   readonly #deps: HttpDeps;
   readonly #options: Options;
@@ -171,7 +171,7 @@ export class ResponsesConnection {
 
   #leave(code: number, reason: string): void {
     this.#socket?.close(code, reason);
-    // The platform tells it only once the client has answered.
+    // The `close` event of the platform comes only after the client has answered.
     this.close();
   }
 

@@ -15,8 +15,8 @@ interface Conversation {
 }
 
 /**
- * The last response of each lane of a connection, with all items before it, so that the next turn can continue it also where
- * nothing is stored (`store: false`). The conversations that were used least recently are forgotten first.
+ * Remembers the last response of each lane of a connection, with all items before it. The next turn can then continue a response
+ * that is not stored (`store: false`). The least recently used conversations are forgotten first.
  */
 export class ConversationMemory {
   readonly #reservation: MemoryReservation;
@@ -35,7 +35,7 @@ export class ConversationMemory {
     return undefined;
   }
 
-  /** Remembers the last response of a lane in place of the one before. One that is too large, or has no room, is not. */
+  /** Replaces the last response of a lane. A conversation that is too large, or has no room, is not remembered. */
   keep(lane: string | undefined, id: string, { items, bytes }: Conversation): void {
     this.#forget(lane);
     if (bytes > bytesMax) return;

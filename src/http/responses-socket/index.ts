@@ -22,7 +22,7 @@ interface Bounds {
   readonly lifetimes: Lifetimes;
 }
 
-/** After so many seconds without a frame the client is asked whether it is there. */
+/** Seconds without a frame before a ping checks that the client is still there. */
 const pingSeconds = 120;
 
 /** Settings of the server for all its WebSockets. */

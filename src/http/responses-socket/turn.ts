@@ -1,6 +1,6 @@
 /**
- * A turn: a `response.create` of a connection, which runs as a POST does. It has a request of its own, with the headers of the
- * handshake, so the key is checked anew, and limits, holds, the log and errors are those of a call.
+ * A turn: a `response.create` of a connection, which runs like a POST. It gets a request of its own with the headers of the
+ * handshake. So its key is checked again, and it has limits, a hold, a log entry and errors like every call.
  */
 import { GatewayError } from "../../contract/index.ts";
 import { formatEvents } from "../../protocols/inbound.ts";
@@ -87,7 +87,7 @@ function toHeader(key: unknown): string {
   throw new GatewayError("invalid_request", message, { param: idempotencyKeyField });
 }
 
-/** Keeps the items of a request for a later turn. No model is asked, and nothing is charged. */
+/** Keeps the items of a request for a later turn. It needs no provider, and costs nothing. */
 async function prepare(deps: HttpDeps, call: HttpCall, body: ResponsesRequest, store: Responses): Promise<Response> {
   // It takes one of the requests per minute, as a call does.
   call.isCounted = true;

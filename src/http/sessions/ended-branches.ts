@@ -6,9 +6,9 @@ import { type Branch, type EndedBranch, listEndedBranches } from "../../tenants/
 
 /** The parts of a session that were ended. */
 interface EndedSession {
-  /** All of it, until then; 0: only some of its agents. */
+  /** When the refusal of the whole session ends; 0: only some of its agents are refused. */
   wholeUntil: number;
-  /** Agents whose calls are refused until then, and those that they start. */
+  /** Agents by when the refusal of their calls, and of agents that they start, ends. */
   readonly agents: Map<string, number>;
   /** Agents that call an ended one their parent and are not below it. */
   readonly spared: Set<string>;

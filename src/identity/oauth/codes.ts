@@ -10,7 +10,7 @@ export function makeCode(): string {
   return randomBytes(32).toString("base64url");
 }
 
-/** Without vowels, so that no words appear, and without letters that look alike: 20^8 codes (RFC 8628, section 6.1). */
+/** No vowels, which would make words, and no letters that look alike: 20^8 codes (RFC 8628, section 6.1). */
 const alphabet = "BCDFGHJKLMNPQRSTVWXZ";
 const userCodeLength = 8;
 

@@ -66,7 +66,7 @@ export function isGood(
   return belongs && hasKey && record.disabled_at === null && record.own_disabled_at === null;
 }
 
-/** Whether a secret is that of one of the two access tokens of a sign-in that are in use; returns until when. */
+/** Returns until when an access token of a sign-in is valid; `undefined` if the secret belongs to neither of its two tokens. */
 export function findAccess(
   grant: Pick<GrantRecord, "access_hash" | "access_expires_at" | "previous_access_hash" | "previous_access_expires_at">,
   secret: string,

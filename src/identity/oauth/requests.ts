@@ -71,7 +71,7 @@ function emptyRequest(now: number) {
   return { ...none, ...open, created_at: now, expires_at: now + codeMs };
 }
 
-/** The program that a person is asked about. */
+/** The program as a person sees it before approving it. */
 export interface ShownRequest {
   readonly program: string;
   readonly title: string;

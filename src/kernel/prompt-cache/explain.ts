@@ -18,7 +18,7 @@ export interface EndedTurn {
 
 /** Providers keep prompts in pieces of up to so many tokens. */
 const pieceTokens = 256;
-/** A prefix that is told from a prompt by estimates is off by at most this share of it. */
+/** The largest error of a prefix whose tokens are estimated, as a share of it. */
 const estimateShare = 0.15;
 /** Part of a turn's messages that is to come again, at any place, for a request to go on with it. */
 const continuedShare = 0.5;

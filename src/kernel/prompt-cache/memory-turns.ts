@@ -1,7 +1,7 @@
 import { LRUCache } from "lru-cache";
 import { type StoredTurn, type TurnStore, turnLifetimeMs } from "../../contract/index.ts";
 
-/** Bytes that a session and each of its turns take beside the turns' own: entry of a map, list, object, array and its buffer. */
+/** Overhead of a session and of each of its turns in bytes: entry of a map, list, object, array and its buffer. */
 const [sessionBytes, turnBytes] = [160, 320];
 /** A character of a name takes two bytes. */
 const charBytes = 2;

@@ -13,10 +13,10 @@ export interface Turn {
   readonly at: number;
   /** The number of the client's protocol. */
   readonly protocol: number;
-  /** Tokens of its prompt as the provider counted them, and those of it that are in the provider's cache since. */
+  /** Tokens of its prompt by the provider's count, and how many of them the provider's cache has since then. */
   readonly promptTokens: number;
   readonly cachedTokens: number;
-  /** The gateway's estimate of the whole prompt, by which those of single blocks are scaled. */
+  /** The gateway's estimate of the whole prompt, which scales the estimates of single blocks. */
   readonly estimatedTokens: number;
   /** How long the provider keeps it, in seconds. */
   readonly lifetimeSeconds: number;

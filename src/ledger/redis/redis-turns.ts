@@ -10,7 +10,7 @@ const waitingMax = 256;
 /** Redis is not asked again for so long after a failure. */
 const pauseMs = 1000;
 const timeoutMsDefault = 250;
-/** Bytes that Redis takes for a session and for each of its conversations beside the turns. */
+/** Overhead in Redis of a session and of each of its conversations, in bytes. */
 const entryBytes = 200;
 
 /** Options of {@link openRedisTurns}. */
@@ -26,7 +26,7 @@ export interface RedisTurnsOptions {
   readonly bytesMax: number;
 }
 
-/** Turns that all nodes share, so that a balancer may spread a session. */
+/** Turns that all nodes share: a balancer may spread a session over them. */
 export interface RedisTurns extends TurnStore {
   close(): void;
 }
@@ -38,8 +38,8 @@ export async function openRedisTurns({ store, url, timeoutMs, bytesMax }: RedisT
 }
 
 /**
- * A session is a hash with a field for each of its conversations, so that two nodes write conversations of one session side by
- * side. The connection is its own: what is large here makes no limit wait. Whatever fails costs an explanation, and no call.
+ * A session is a hash with a field for each of its conversations: two nodes can write different conversations of one session at
+ * once. The connection is its own: what is large here makes no limit wait. Whatever fails costs an explanation, and no call.
  */
 class SharedTurns implements RedisTurns {
   readonly #client: Redis | Cluster;
@@ -89,7 +89,7 @@ class SharedTurns implements RedisTurns {
     this.#client.disconnect();
   }
 
-  /** The answer; `undefined` if there is none in time, or Redis is not asked now. */
+  /** Returns the answer; `undefined` if it does not come in time, or while Redis is paused. */
   async #ask<Answer>(send: () => Promise<Answer>): Promise<Answer | undefined> {
     const isReady = this.#client.status === "ready" && performance.now() >= this.#pausedUntilMs;
     if (!isReady || this.#waiting >= waitingMax) return undefined;

@@ -250,7 +250,7 @@ export function toBody(call: RequestInput, options: RequestOptions): Record<stri
   return body;
 }
 
-/** The request with a `prompt_cache_key` of the client's session, where it has none and the provider takes it. */
+/** Adds a `prompt_cache_key` made of the client's session to a request without one, if the provider supports it. */
 export function withCacheKey<Body extends object>(
   request: Body,
   { readCacheKey, isOwnServer }: Pick<Call<unknown>, "readCacheKey" | "isOwnServer">,

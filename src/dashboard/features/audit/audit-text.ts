@@ -224,7 +224,7 @@ const groups: readonly AuditGroup[] = [
   },
 ];
 
-/** The texts of all actions, with those of modules. */
+/** The texts of all actions, also of modules. */
 export function mergeTexts(parts: readonly ModuleParts[]): AuditTexts {
   const added = parts.flatMap(({ audit = [] }) => audit);
   return {

@@ -26,7 +26,7 @@ interface PageProps {
   onDismiss: () => void;
 }
 
-/** A program, such as a coding agent in a terminal, asks its person to sign it in. */
+/** Lets a person approve a program, such as a coding agent in a terminal, that wants to act for them. */
 export default function ProgramPage({ asked: { page, params }, ...props }: PageProps) {
   return page === "device" ? <DevicePage params={params} {...props} /> : <AuthorizePage params={params} {...props} />;
 }

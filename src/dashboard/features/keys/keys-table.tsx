@@ -26,7 +26,7 @@ interface KeysTableProps<Row extends Key> {
   mayChange: boolean;
   /** The parameter of the address with the chosen order. */
   sortName?: string;
-  /** Parts of modules beside the state of a key. */
+  /** Parts of modules next to the state of a key. */
   badges?: readonly ComponentType<Places["key-badges"]>[];
   empty: ReactNode;
 }

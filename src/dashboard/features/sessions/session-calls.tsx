@@ -10,7 +10,7 @@ import { callColumns } from "../requests/call-columns.tsx";
 import { toAgentName } from "./agents-table.tsx";
 import type { SessionBill } from "./api.ts";
 
-/** Reasons to finish by which a model asks for tools. */
+/** Finish reasons of answers with tool calls. */
 const toolReasons = new Set(["tool_calls", "tool_use", "function_call"]);
 
 /** The calls of a session in the order of time, the newest first, each at its place in the session. */
