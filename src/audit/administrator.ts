@@ -20,6 +20,9 @@ export function isProgram(actorId: string): boolean {
 /** The identity provider, which the operator trusts with roles by OIDC_ROLE_CLAIM. */
 export const identityProvider: Administrator = { accountId: "oidc", role: "owner" };
 
+/** A file of the operator, which whoever may write to the machine has changed. */
+export const operatorFile: Administrator = { accountId: "file", role: "owner" };
+
 /** Prefix of admin keys as actors: `admin-key:<id>`. */
 export const actorPrefix = "admin-key:";
 

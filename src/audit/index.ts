@@ -5,6 +5,7 @@ export {
   commandLine,
   identityProvider,
   isProgram,
+  operatorFile,
   toAdminKeyActor,
   tokenIssuer,
 } from "./administrator.ts";

@@ -16,7 +16,7 @@ export interface AuditRow extends AuditEntry {
 export interface AuditFilter {
   readonly from?: number | undefined;
   readonly until?: number | undefined;
-  /** Actor, one or any of several: the id of an account, `cli`, an admin key, `oidc` or `stripe`. */
+  /** Actor, one or any of several: the id of an account, `cli`, `file`, an admin key, `oidc` or `stripe`. */
   readonly actor?: string | readonly string[] | undefined;
   /** `key.create`, or `key` for all that is done with keys; or any of several. */
   readonly action?: string | readonly string[] | undefined;

@@ -10,7 +10,7 @@ import { commandLine } from "./administrator.ts";
 
 /** An action of an administrator, of a command, of the identity provider, of a token, or of a payment provider with money. */
 export interface AuditEntry {
-  /** The administrator's account, `cli`, `oidc`, `jwt` or `stripe`. */
+  /** The administrator's account, `cli`, `file`, `oidc`, `jwt` or `stripe`. */
   accountId: string;
   /** `account.credit` */
   action: string;

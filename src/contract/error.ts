@@ -43,6 +43,13 @@ export interface ReachedLimit {
   readonly modelName?: string | undefined;
 }
 
+/** A spent budget that begins anew. */
+export interface SpentBudget {
+  readonly period: "day" | "week" | "month";
+  /** Milliseconds since 1970. */
+  readonly resetsAt: number;
+}
+
 /** Details of a {@link GatewayError} in addition to its message. */
 export interface ErrorDetails {
   /** The request field at fault, as a path: `messages[0].role`. */
@@ -51,6 +58,8 @@ export interface ErrorDetails {
   retryAfterMs?: number | undefined;
   /** The limit of the caller that is reached; becomes `x-modelgate-limit`. */
   limit?: ReachedLimit | undefined;
+  /** The budget that is spent. */
+  budget?: SpentBudget | undefined;
   /** A provider's or an SDK's own code, shown in place of ours (the status stays ours). */
   publicCode?: string | undefined;
   cause?: unknown;
@@ -74,6 +83,7 @@ export class GatewayError extends Error {
   readonly param: string | undefined;
   readonly retryAfterMs: number | undefined;
   readonly limit: ReachedLimit | undefined;
+  readonly budget: SpentBudget | undefined;
   readonly publicCode: string;
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
@@ -83,6 +93,7 @@ export class GatewayError extends Error {
     this.param = details.param;
     this.retryAfterMs = details.retryAfterMs;
     this.limit = details.limit;
+    this.budget = details.budget;
     this.publicCode = details.publicCode ?? code;
   }
 

@@ -60,6 +60,7 @@ export {
   isEmbedded,
   type OpenTransaction,
   readLedgerId,
+  replaceSetting,
   type Store,
   type StoreOptions,
   type TransactionScope,

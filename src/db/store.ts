@@ -219,6 +219,18 @@ export async function readSetting(db: Kysely<Database>, name: string, make: () =
   return stored;
 }
 
+/** Writes a setting. @returns Its value before; `undefined` when there was none. */
+export async function replaceSetting(db: Kysely<Database>, name: string, value: string): Promise<string | undefined> {
+  const before = await find(db, name);
+  if (before === value) return before;
+  await db
+    .insertInto("settings")
+    .values({ name, value })
+    .onConflict((conflict) => conflict.column("name").doUpdateSet({ value }))
+    .execute();
+  return before;
+}
+
 /** Id of the database. Data kept elsewhere is labelled with it to show that it belongs to this database. */
 export function readLedgerId(store: Pick<Store, "setting">): Promise<string> {
   return store.setting("ledger_id", () => crypto.randomUUID().slice(0, 8));

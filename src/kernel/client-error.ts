@@ -12,9 +12,9 @@ export function withEarlierFailures({ call }: ModelRun, error: GatewayError): Ga
   const { failures } = call;
   if (failures.length === 0) return error;
   const before = failures.map((failure) => `'${failure.model}' (${failure.code})`).join(", ");
-  const { code, message, param, publicCode, retryAfterMs, limit, cause } = error;
+  const { code, message, param, publicCode, retryAfterMs, limit, budget, cause } = error;
   const fullMessage = `${message} (also tried: ${before})`;
-  return new GatewayError(code, fullMessage, { param, publicCode, retryAfterMs, limit, cause });
+  return new GatewayError(code, fullMessage, { param, publicCode, retryAfterMs, limit, budget, cause });
 }
 
 /** The error that the caller sees. What a provider says about our keys is replaced, and a key that it repeats is hidden. */

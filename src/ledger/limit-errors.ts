@@ -6,6 +6,7 @@ import {
   type QuotaState,
   quoteValue,
   type ReachedLimit,
+  type SpentBudget,
   type WalletState,
 } from "../contract/index.ts";
 
@@ -94,8 +95,12 @@ export function budgetExceeded(admission: Least, subjectName: string, state: Bud
   return new GatewayError(
     "budget_exceeded",
     `${periodNames[period]} budget of ${owner} reached: ${formatUsd(limitNanodollars)} USD, ${formatUsd(spentNanodollars)} USD spent and ${formatUsd(heldNanodollars)} USD held by running calls, and this request needs up to ${formatUsd(minNanodollars)} USD; ${until}${advice}`,
-    resetsAt === undefined ? {} : { retryAfterMs: Math.max(0, resetsAt - now) },
+    resetsAt === undefined ? {} : { retryAfterMs: Math.max(0, resetsAt - now), budget: toSpent(period, resetsAt) },
   );
+}
+
+function toSpent(period: BudgetState["budget"]["period"], resetsAt: number): SpentBudget | undefined {
+  return period === "lifetime" || period === "session" ? undefined : { period, resetsAt };
 }
 
 export function balanceExceeded(

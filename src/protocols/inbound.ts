@@ -35,8 +35,12 @@ export interface Inbound<Body = never, Options = never> {
   refuse(body: unknown): void;
   /** Reads a request. @throws {GatewayError} `invalid_request` for what no route could serve. */
   open(body: Body, options: Options): Exchange;
-  /** An error in the envelope and with the status of the format. */
-  toError(error: GatewayError, callId: string): ErrorResponse;
+  /**
+   * An error in the envelope and with the status of the format.
+   *
+   * @param isProgram Of a program that a person has signed in.
+   */
+  toError(error: GatewayError, callId: string, isProgram: boolean): ErrorResponse;
   /** The headers of every answer. */
   headersOf?(callId: string): Record<string, string>;
 }

@@ -22,6 +22,8 @@ export interface AgentOptions {
   model: string;
   /** Further settings of Codex' provider, as lines of its configuration. */
   codexProvider?: string;
+  /** Further variables of its environment. */
+  env?: Readonly<Record<string, string>>;
   /** Ends the agent before it does so itself. */
   signal?: AbortSignal;
 }
@@ -68,7 +70,7 @@ export async function prepareAgents(): Promise<Agents> {
     missing,
     path: `${dirname(claude)}:${dirname(codex)}:${process.env.PATH}`,
     async run(agent, question, options) {
-      const { origin, key, model, signal } = options;
+      const { origin, key, model, env: further = {}, signal } = options;
       const home = mkdtempSync(join(tmpdir(), "modelgate-agent-"));
       const cwd = join(home, "work");
       // Codex keeps its helpers out of the folder for temporary files.
@@ -98,7 +100,7 @@ export async function prepareAgents(): Promise<Agents> {
       const { command, env } = commands[agent];
       const child = Bun.spawn(command, {
         cwd,
-        env: { PATH: process.env.PATH ?? "", HOME: home, TMPDIR: join(home, "tmp"), ...env },
+        env: { PATH: process.env.PATH ?? "", HOME: home, TMPDIR: join(home, "tmp"), ...env, ...further },
         stdio: ["ignore", "pipe", "pipe"],
         timeout: turnMsMax,
         ...(signal !== undefined && { signal }),

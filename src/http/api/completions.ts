@@ -62,7 +62,7 @@ function createNextCall({ now, kernel }: HttpDeps, call: HttpCall): HttpCall {
   const { caller, httpRequest, memory, slot, inbound, capability } = call;
   const openedAt = now();
   const about = { id: makeCallId(openedAt), openedAt, startedMs: kernel.now(), caller };
-  const next = new HttpCall(about, httpRequest, { memory, slot, inbound, capability });
+  const next = new HttpCall(about, httpRequest, { memory, slot, isProgram: call.isProgram, inbound, capability });
   next.candidates = call.candidates;
   return next;
 }

@@ -1,17 +1,14 @@
-import { createHash } from "node:crypto";
-import { readFile } from "node:fs/promises";
-import { join } from "node:path";
-import { type Budget, type BudgetState, GatewayError } from "../../contract/index.ts";
+import { type Budget, type BudgetState, type Caller, GatewayError, type LimitsUsage } from "../../contract/index.ts";
 import { ownBudgetId } from "../../db/index.ts";
-import { isRecord, parseJson } from "../../lib/json.ts";
 import type { HttpDeps } from "../deps.ts";
 import { keyRoute } from "../lifecycle/call-routes.ts";
 import { dataHeaders } from "../lifecycle/headers.ts";
 import { belowBaseUrls, type Route } from "../lifecycle/route.ts";
+import { managedSettingsRoute } from "./managed-settings.ts";
 
 /** Claude Code asks for these of a gateway that it is signed in to: below its base URL, whichever that is. */
 export function gatewaySessionController(deps: HttpDeps): Route[] {
-  return belowBaseUrls(deps.config, [usageRoute(deps), settingsRoute(deps)]);
+  return belowBaseUrls(deps.config, [usageRoute(deps), managedSettingsRoute(deps)]);
 }
 
 /** Takes what agents report by OTLP and drops it: it has prompts where its person switched that on. */
@@ -34,9 +31,7 @@ function usageRoute(deps: HttpDeps): Route {
     method: "GET",
     path: "/api/oauth/usage",
     answer: async ({ request, call: { caller } }) => {
-      const { budgets } = await deps.ledger.readLimitsUsage(caller);
-      const find = (owner: string) => budgets.find(({ budget }) => budget.id === ownBudgetId(owner));
-      const state = find(caller.keyId) ?? find(caller.accountId);
+      const state = findOwnBudget(caller, await deps.ledger.readLimitsUsage(caller));
       const group = state && groups[state.budget.period];
       if (state?.resetsAt === undefined || group === undefined) {
         throw new GatewayError("not_found", "Neither this key nor its account has a budget of a day, week or month");
@@ -44,6 +39,12 @@ function usageRoute(deps: HttpDeps): Route {
       return Response.json(toUsageJson(state, group, state.resetsAt), { headers: dataHeaders(request) });
     },
   });
+}
+
+/** The budget that a person sees: that of the key, otherwise of its account. */
+export function findOwnBudget(caller: Caller, { budgets }: LimitsUsage): BudgetState | undefined {
+  const find = (owner: string) => budgets.find(({ budget }) => budget.id === ownBudgetId(owner));
+  return find(caller.keyId) ?? find(caller.accountId);
 }
 
 function toUsageJson(
@@ -76,48 +77,4 @@ function toUsageJson(
       },
     ],
   };
-}
-
-/** Settings that the owner puts into the home folder: they can run commands on the machines of developers. */
-const managedSettingsFile = "managed-settings.json";
-
-/** GET /managed/settings: 404 without the owner's file. */
-function settingsRoute(deps: HttpDeps): Route {
-  return keyRoute(deps, {
-    method: "GET",
-    path: "/managed/settings",
-    answer: async ({ request }) => {
-      const settings = await readSettings(join(deps.config.home, managedSettingsFile));
-      if (settings === undefined) throw new GatewayError("not_found", "This gateway has no managed settings");
-      const checksum = `sha256:${createHash("sha256")
-        .update(JSON.stringify(sortKeys(settings)))
-        .digest("hex")}`;
-      const headers = { ...dataHeaders(request), etag: `"${checksum}"`, vary: "user-agent" };
-      const match = request.headers.get("if-none-match");
-      if (match === "*" || match === headers.etag) return new Response(null, { status: 304, headers });
-      return Response.json({ uuid: checksum, checksum, settings }, { headers });
-    },
-  });
-}
-
-/** @throws {GatewayError} `unavailable` when the file is there and no JSON object: no policy at all would be worse. */
-async function readSettings(path: string): Promise<object | undefined> {
-  let text: string;
-  try {
-    text = await readFile(path, "utf8");
-  } catch (cause) {
-    if ((cause as { code?: string }).code === "ENOENT") return undefined;
-    throw new GatewayError("unavailable", `${managedSettingsFile} cannot be read; tell the operator`, { cause });
-  }
-  const settings = parseJson(text, "file");
-  if (isRecord(settings)) return settings;
-  throw new GatewayError("unavailable", `${managedSettingsFile} is no JSON object; tell the operator`);
-}
-
-/** Keys in order at every level, as the client makes its checksum. */
-function sortKeys(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sortKeys);
-  if (!isRecord(value)) return value;
-  const entries = Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1));
-  return Object.fromEntries(entries.map(([name, inner]) => [name, sortKeys(inner)]));
 }

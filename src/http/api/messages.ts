@@ -3,11 +3,13 @@ import { countInputTokens, withoutOwnThoughts, withoutThread } from "../../proto
 import { messagesInbound } from "../../protocols/messages/index.ts";
 import { messagesFormat } from "../../protocols/messages/passthrough.ts";
 import { MessagesAnswer, MessagesCountRequest, MessagesRequest } from "../../protocols/messages/schema.ts";
+import { toSpendHeaders } from "../../protocols/messages/spend-limit.ts";
 import { createReasoningEnvelope } from "../../protocols/reasoning.ts";
 import type { HttpDeps } from "../deps.ts";
 import { callRoute, jsonBody } from "../lifecycle/call-routes.ts";
 import type { HttpCall } from "../lifecycle/http-call.ts";
 import { jsonReply } from "../lifecycle/respond.ts";
+import { findOwnBudget } from "./gateway-session.ts";
 import { EventBody, InputTokens, responsesOfMessages } from "./openapi.ts";
 import { type CountLimiter, countExchange, serveExchange } from "./serve-exchange.ts";
 
@@ -30,18 +32,22 @@ export function messagesController(deps: HttpDeps, counts: CountLimiter) {
           responses: responsesOfMessages({ "application/json": MessagesAnswer, "text/event-stream": EventBody }),
         },
       },
-      ({ call, body }) =>
-        serveExchange(
-          deps,
-          call,
-          messagesInbound.open(body, {
-            callId: call.id,
-            envelope: createReasoningEnvelope(deps.sealKey, call.caller.accountId),
-            model: call.publicModel ?? call.modelEntry.model.id,
-            outputTokensMax: findOutputTokensMax(call),
-            leaveOut: (field) => call.leaveOut(field),
-          }),
-        ),
+      async ({ call, body }) => {
+        const exchange = messagesInbound.open(body, {
+          callId: call.id,
+          envelope: createReasoningEnvelope(deps.sealKey, call.caller.accountId),
+          model: call.publicModel ?? call.modelEntry.model.id,
+          outputTokensMax: findOutputTokensMax(call),
+          leaveOut: (field) => call.leaveOut(field),
+        });
+        if (!call.isProgram) return await serveExchange(deps, call, exchange);
+        const [response, headers] = await Promise.all([
+          serveExchange(deps, call, exchange),
+          readSpendHeaders(deps, call),
+        ]);
+        for (const name in headers) response.headers.set(name, headers[name] as string);
+        return response;
+      },
     ),
     callRoute(
       deps,
@@ -66,6 +72,17 @@ export function messagesController(deps: HttpDeps, counts: CountLimiter) {
       },
     ),
   ];
+}
+
+/** The budget of a program's person, read while the provider is waited for. */
+async function readSpendHeaders(deps: HttpDeps, { caller }: HttpCall): Promise<Record<string, string> | undefined> {
+  try {
+    const state = findOwnBudget(caller, await deps.ledger.readLimitsUsage(caller));
+    return state && toSpendHeaders(state);
+  } catch (error) {
+    deps.log.error("limits_unknown", { error });
+    return undefined;
+  }
 }
 
 /** The smallest limit of the models that may serve the call; `undefined` when none has one. */

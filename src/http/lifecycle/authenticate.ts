@@ -1,4 +1,4 @@
-import { type Caller, GatewayError, makeCallId } from "../../contract/index.ts";
+import { type Caller, GatewayError, isAccessToken, makeCallId } from "../../contract/index.ts";
 import { isToken } from "../../identity/index.ts";
 import { RefusedKeyError } from "../../keys/index.ts";
 import type { Clients, HttpDeps, Sockets } from "../deps.ts";
@@ -21,16 +21,17 @@ export function authenticate(
   const { loadShedder } = deps;
   const [openedAt, startedMs] = [deps.now(), deps.kernel.now()];
   loadShedder.expectOpen();
+  const key = readApiKey(request);
   const open = (caller: Caller) => {
     if (caller.allowedNetworks !== undefined) checkNetwork(deps, caller, request, server);
     const slot = loadShedder.takeSlot(caller.accountId);
     const id = makeCallId(openedAt);
     const memory = new CallMemory(deps.memory, caller.accountId);
     const onEnd = () => loadShedder.endRequest(slot);
-    const options = { slot, memory, inbound, capability, server, onEnd };
+    const options = { slot, memory, isProgram: isAccessToken(key), inbound, capability, server, onEnd };
     return new HttpCall({ id, openedAt, startedMs, caller }, request, options);
   };
-  const caller = deps.accounts.authenticate(readApiKey(request));
+  const caller = deps.accounts.authenticate(key);
   if (!(caller instanceof Promise)) return open(caller);
   const guest = loadShedder.takeSlot(ownerOfClient(deps.config, request, server));
   return caller.then(open).finally(() => loadShedder.endRequest(guest));

@@ -37,7 +37,11 @@ export async function errorResponse(deps: HttpDeps, thrown: unknown, failed: Fai
   const openedAt = call === undefined ? deps.now() : call.openedAt;
   const id = call === undefined ? makeCallId(openedAt) : call.id;
   const inbound = call?.inbound ?? failed.inbound;
-  const { status, body, headers: ofProtocol } = inbound?.toError(error, id) ?? toOpenaiError(error);
+  const {
+    status,
+    body,
+    headers: ofProtocol,
+  } = inbound?.toError(error, id, call?.isProgram === true) ?? toOpenaiError(error);
   recordRefusal(deps, { id, openedAt, request, call, error, status });
   const headers: ResponseHeaders = {
     ...dataHeaders(request),

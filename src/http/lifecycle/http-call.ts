@@ -52,6 +52,8 @@ export class HttpCall {
   readonly memory: CallMemory;
   readonly slot: Slot;
   readonly clientRequestId: string | undefined;
+  /** A program that a person signed in, and not an API key. */
+  readonly isProgram: boolean;
   /** Its client does not want its prompt marked for a cache. */
   readonly forbidsMarks: boolean;
   /** Format of its client; absent for endpoints that have one format alone. */
@@ -94,7 +96,7 @@ export class HttpCall {
   constructor(
     { id, openedAt, startedMs, caller }: Pick<HttpCall, "id" | "openedAt" | "startedMs" | "caller">,
     httpRequest: Request,
-    { memory, slot, inbound, capability, server = null, onEnd }: HttpCallOptions,
+    { memory, slot, isProgram = false, inbound, capability, server = null, onEnd }: HttpCallOptions,
   ) {
     this.id = id;
     this.openedAt = openedAt;
@@ -102,6 +104,7 @@ export class HttpCall {
     this.caller = caller;
     this.memory = memory;
     this.slot = slot;
+    this.isProgram = isProgram;
     this.inbound = inbound;
     this.capability = capability;
     this.httpRequest = httpRequest;
@@ -219,6 +222,7 @@ export class HttpCall {
 interface HttpCallOptions extends Endpoint {
   readonly memory: CallMemory;
   readonly slot: Slot;
+  readonly isProgram?: boolean;
   readonly server?: Sockets | null;
   readonly onEnd?: () => void;
 }

@@ -2,6 +2,7 @@ import { type ContextFigures, type ErrorCode, type GatewayError, UpstreamError }
 import type { RefusedResponse } from "../../provider/index.ts";
 import { classifyRefusal } from "../upstream-errors.ts";
 import type { MessagesErrorBody } from "./schema.ts";
+import { toSpentHeaders } from "./spend-limit.ts";
 
 interface ErrorRow {
   status: number;
@@ -51,9 +52,13 @@ interface MessagesErrorResponse {
   body: MessagesErrorBody;
 }
 
-/** @param requestId The call's id, also in the header `request-id`. */
-export function toMessagesError(error: GatewayError, requestId: string): MessagesErrorResponse {
-  const { status, type } = toRow(error);
+/**
+ * @param requestId The call's id, also in the header `request-id`.
+ * @param isProgram Of a program that a person has signed in, which is told of a spent budget as of the limit of a plan.
+ */
+export function toMessagesError(error: GatewayError, requestId: string, isProgram = false): MessagesErrorResponse {
+  const spent = isProgram ? error.budget : undefined;
+  const { status, type } = spent === undefined ? toRow(error) : { ...rows[error.code], status: 429 };
   const { code, publicCode } = error;
   // A provider's own code is in `code` alone: its details are not known.
   const isOwn = !(error.cause instanceof UpstreamError);
@@ -66,6 +71,7 @@ export function toMessagesError(error: GatewayError, requestId: string): Message
       ...error.retryHeaders,
       // Anthropic's SDKs repeat a 409, which helps only while an equal request runs.
       ...(status === 409 && error.retryAfterMs === undefined && { "x-should-retry": "false" }),
+      ...(spent !== undefined && toSpentHeaders(spent)),
     },
     body: { type: "error", error: body, request_id: requestId },
   };

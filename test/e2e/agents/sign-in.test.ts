@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Agents, prepareAgents, turnMsMax } from "../../support/agents.ts";
 import { useAgentsGateway } from "../../support/agents-gateway.ts";
+import { ownerEmail } from "../../support/gateway.ts";
 import { ownerCookie } from "../../support/owner-cookie.ts";
 import { prepareMsMax } from "../../support/prepare-once.ts";
 
@@ -117,6 +118,60 @@ describe("Codex with gateway_oauth", () => {
       } finally {
         rmSync(home, { recursive: true, force: true });
       }
+    },
+    3 * turnMsMax,
+  );
+});
+
+describe("Claude Code that a person has signed in", () => {
+  /** The device grant, whose steps in the terminal need one. */
+  async function signIn(): Promise<string> {
+    const { origin } = shared.gateway;
+    const post = async (path: string, form: Record<string, string>) =>
+      (await (await fetch(origin + path, { method: "POST", body: new URLSearchParams(form) })).json()) as Record<
+        string,
+        string
+      >;
+    const device = await post("/oauth/device_authorization", { surface: "claude_code" });
+    await approve("/device/approve", { user_code: device.user_code });
+    const grant_type = "urn:ietf:params:oauth:grant-type:device_code";
+    return (await post("/oauth/token", { grant_type, device_code: String(device.device_code) })).access_token as string;
+  }
+
+  test(
+    "ends at a spent budget after one request, and shows our words",
+    async () => {
+      if (agents.missing !== undefined) return;
+      const { gateway, recorder } = shared;
+      const key = await signIn();
+      const run = async () => {
+        recorder.calls.length = 0;
+        const env = { CLAUDE_CODE_USE_GATEWAY: "1" };
+        const options = { origin: recorder.origin, key, model: "claude-sonnet-4-6", env };
+        const { code, stdout, stderr } = await agents.run("claude", "Say hello to Ada", options);
+        const statuses = recorder.calls.flatMap(({ path, status }) => (path.includes("/messages") ? [status] : []));
+        return { code, said: stdout + stderr, statuses };
+      };
+      const budget = (usd: string) =>
+        gateway.cli<{ id: string }>(
+          "budget",
+          "create",
+          "--account",
+          ownerEmail,
+          "--subject",
+          "account",
+          "--budget-period",
+          "month",
+          "--budget-usd",
+          usd,
+        );
+      const { id } = await budget("50");
+      expect(await run()).toMatchObject({ code: 0, statuses: [200] });
+      await gateway.cli("budget", "change", id, "--budget-usd", "0.000001");
+      const refused = await run();
+      expect(refused).toMatchObject({ code: 1, statuses: [429] });
+      expect(refused.said).toContain("Monthly budget of this account reached: 0.000001 USD");
+      await gateway.cli("budget", "remove", id);
     },
     3 * turnMsMax,
   );

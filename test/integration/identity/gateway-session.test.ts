@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { sql } from "kysely";
 import { setOwnBudget } from "../../../src/tenants/index.ts";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
 
@@ -77,4 +78,41 @@ test("what agents report by OTLP is taken and dropped, from callers with a key",
     expect((await ask(path, json, init)).status).toBe(200);
     expect((await fetch(origin + path, { ...init, headers: json })).status).toBe(401);
   }
+});
+
+test("each change of managed settings is in the audit log before it is served", async () => {
+  const file = join(gateway.home, "managed-settings.json");
+  const read = () =>
+    gateway.store.db
+      .selectFrom("audit")
+      .select(["account_id", "subject", "detail"])
+      .where("action", "=", "managed_settings.set")
+      .orderBy("at")
+      .execute();
+  const before = (await read()).length;
+  const etags: (string | null)[] = [];
+  for (const settings of [{ a: 1 }, { a: 1 }, { a: 2 }]) {
+    writeFileSync(file, JSON.stringify(settings));
+    for (const _ of [1, 2]) etags.push((await ask("/managed/settings")).headers.get("etag"));
+  }
+  rmSync(file);
+  expect((await ask("/managed/settings")).status).toBe(404);
+  const entries = (await read()).slice(before);
+  const [one, two] = [etags[0], etags.at(-1)].map((etag) => etag?.replaceAll('"', "") ?? "");
+  expect(entries.map(({ account_id, subject, detail }) => [account_id, subject, JSON.parse(detail)])).toEqual([
+    ["file", one, { checksum_before: "none" }],
+    ["file", two, { checksum_before: one }],
+    ["file", "none", { checksum_before: two }],
+  ]);
+});
+
+test("managed settings that cannot be written into the audit log are not served", async () => {
+  const file = join(gateway.home, "managed-settings.json");
+  writeFileSync(file, JSON.stringify({ refused: true }));
+  const { db } = gateway.store;
+  await sql`create trigger refuse_audit before insert on audit begin select raise(abort, 'no'); end`.execute(db);
+  expect((await ask("/managed/settings")).status).toBe(500);
+  await sql`drop trigger refuse_audit`.execute(db);
+  expect((await ask("/managed/settings")).status).toBe(200);
+  rmSync(file);
 });

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
-import { teamActions } from "../../../src/tenants/index.ts";
+import { creditWallet } from "../../../src/ledger/index.ts";
+import { setOwnBudget, teamActions } from "../../../src/tenants/index.ts";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
 import { enterAs } from "../../support/session-cookie.ts";
 import { joinTeam } from "../security/team-rows.ts";
@@ -472,5 +473,99 @@ describe("the code grant of Codex", () => {
 
   test("needs a challenge of SHA-256", async () => {
     expect((await act(await newPerson(), "/authorize", { ...request, code_challenge: verifier })).status).toBe(400);
+  });
+});
+
+describe("a person's budget, as Claude Code reads it", () => {
+  const prefix = "anthropic-ratelimit-unified-";
+  const unified = (headers: Headers) => {
+    const own = [...headers].filter(([name]) => name.startsWith(prefix));
+    return Object.fromEntries(own.map(([name, value]) => [name.slice(prefix.length), value]));
+  };
+  const message = (bearer: unknown, stream = false) =>
+    fetch(`${gateway.baseUrl}/messages`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${bearer}`, "content-type": "application/json" },
+      body: JSON.stringify({
+        model: "claude-sonnet-4-5",
+        max_tokens: 1000,
+        stream,
+        messages: [{ role: "user", content: "Hello" }],
+      }),
+    });
+  const setBudget = (accountId: string, nanodollars: number, period: "day" | "week" | "month" | "lifetime") =>
+    gateway.store.change((db) => setOwnBudget(db, { accountId }, { limitNanodollars: nanodollars, period }, now()));
+  async function newPayer(): Promise<Person> {
+    const person = await newPerson();
+    await creditWallet(gateway.store, { accountId: person.id, nanodollars: 10_000_000_000, note: "test" });
+    return person;
+  }
+  const seconds = expect.stringMatching(/^\d{10}$/);
+
+  test("is in the headers of each answer to a program, also of streams", async () => {
+    const ada = await newPayer();
+    const { access_token: token } = await signIn(ada);
+    expect(unified((await message(token)).headers)).toEqual({});
+    await setBudget(ada.id, 50_000_000_000, "month");
+    for (const stream of [false, true]) {
+      const response = await message(token, stream);
+      expect(response.status).toBe(200);
+      expect(unified(response.headers)).toEqual({
+        status: "allowed",
+        "representative-claim": "overage",
+        "overage-status": "allowed",
+        "overage-utilization": "0",
+        reset: seconds,
+        "overage-reset": seconds,
+      });
+      await response.text();
+    }
+    await setBudget(ada.id, 50_000_000_000, "lifetime");
+    expect(unified((await message(token)).headers)).toEqual({});
+  });
+
+  test.each([
+    ["day", "daily"],
+    ["week", "weekly"],
+    ["month", "monthly"],
+  ] as const)("ends the tries of a program when that of a %s is spent, with our words", async (period, name) => {
+    const ada = await newPayer();
+    const { access_token: token } = await signIn(ada);
+    await setBudget(ada.id, 1000, period);
+    for (const stream of [false, true]) {
+      const refused = await message(token, stream);
+      expect(refused.status).toBe(429);
+      expect(refused.headers.get("x-should-retry")).toBe("false");
+      expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
+      const { reset, ...rest } = unified(refused.headers);
+      expect(rest).toEqual({
+        status: "rejected",
+        "overage-reset": reset as string,
+        "overage-utilization": "1",
+        "overage-surpassed-threshold": "1",
+        "overage-period": name,
+        "overage-disabled-reason": "org_spend_cap_reached",
+      });
+      expect(reset).toEqual(seconds);
+      expect(await refused.json()).toMatchObject({
+        type: "error",
+        error: {
+          type: "billing_error",
+          message: expect.stringMatching(/budget of this account reached: 0\.000001 USD/),
+        },
+      });
+    }
+  });
+
+  test("is a 402 for an API key, and for a budget that never begins anew", async () => {
+    const ada = await newPayer();
+    const { access_token: token } = await signIn(ada);
+    const { key } = await gateway.app.accounts.createKey({ accountId: ada.id, name: "script" });
+    await setBudget(ada.id, 1000, "month");
+    const byKey = await message(key);
+    expect([byKey.status, unified(byKey.headers)]).toEqual([402, {}]);
+    await setBudget(ada.id, 1000, "lifetime");
+    const forEver = await message(token);
+    expect([forEver.status, unified(forEver.headers)]).toEqual([402, {}]);
   });
 });

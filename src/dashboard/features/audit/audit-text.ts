@@ -10,6 +10,7 @@ type Detail = AuditEntry["detail"];
 /** Actors that are not accounts. */
 const actors: Readonly<Record<string, string>> = {
   cli: "Command line",
+  file: "File of the operator",
   oidc: "Identity provider",
   jwt: "First call of a token",
 };
@@ -56,6 +57,10 @@ const sentences: AuditTexts["sentences"] = {
   "alert.channel_delete": () => "Deleted an alert channel",
   "alert.smtp": (_, subject) =>
     subject === "none" ? "Removed the mail server of alerts" : "Set the mail server of alerts",
+  "managed_settings.set": (_, subject) =>
+    subject === "none"
+      ? "Removed the managed settings of developers’ programs"
+      : `Set the managed settings of developers’ programs (${subject})`,
   "session.end": ({ agent, calls }) =>
     `Ended ${agent === null ? "a session" : `the agent ${agent} of a session`}, and ${Number(calls) === 1 ? "1 running call" : `${formatCount(Number(calls))} running calls`} of it`,
   "call.end": ({ model }) => `Ended a running call${model === null ? "" : ` of ${model}`}`,
