@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { findViolations, hasChromium } from "./chromium.ts";
-import { seeHeading, signInFirst, useDashboard } from "./dashboard.ts";
+import { goTo, seeHeading, signInFirst, useDashboard } from "./dashboard.ts";
 
 describe.skipIf(!hasChromium)("keys", () => {
   const dashboard = useDashboard();
@@ -11,7 +11,7 @@ describe.skipIf(!hasChromium)("keys", () => {
       const statusOf = async (path: string, key: string | null) =>
         (await fetch(`${gateway.origin}/v1${path}`, { headers: { authorization: `Bearer ${key}` } })).status;
       await signInFirst(page, gateway);
-      await page.locator(".nav").getByRole("link", { name: "Admin keys" }).click();
+      await goTo(page, "Admin keys");
       await seeHeading(page, "Admin keys");
       await page.getByText("No admin keys yet").waitFor();
       await page.getByRole("button", { name: "Create admin key" }).first().click();
@@ -37,7 +37,7 @@ describe.skipIf(!hasChromium)("keys", () => {
       await page.getByText("revoked", { exact: true }).waitFor();
       expect(await statusOf("/organization/projects", secret)).toBe(401);
 
-      await page.locator(".nav").getByRole("link", { name: "API keys", exact: true }).click();
+      await goTo(page, "API keys");
       await page.getByRole("button", { name: "Create API key" }).first().click();
       await page.getByRole("textbox", { name: "Name" }).fill("laptop");
       await page.getByRole("button", { name: "Create key" }).click();

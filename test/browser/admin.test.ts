@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { findViolations, hasChromium } from "./chromium.ts";
-import { createUser, downloadedText, seeHeading, signIn, signInFirst, useDashboard } from "./dashboard.ts";
+import { createUser, downloadedText, goTo, seeHeading, signIn, signInFirst, useDashboard } from "./dashboard.ts";
 
 const email = "ada@example.org";
 
@@ -11,7 +11,7 @@ describe.skipIf(!hasChromium)("an administrator", () => {
     dashboard.visit(async (page) => {
       const { gateway } = dashboard;
       await signInFirst(page, gateway);
-      await page.locator(".nav").getByRole("link", { name: "Accounts", exact: true }).click();
+      await goTo(page, "Accounts");
       await seeHeading(page, "Accounts");
 
       await page.getByRole("button", { name: "New account" }).click();
@@ -53,7 +53,7 @@ describe.skipIf(!hasChromium)("an administrator", () => {
       await page.getByRole("link", { name: "All accounts" }).click();
       await page.getByRole("cell", { name: "$2.50" }).waitFor();
 
-      await page.locator(".nav").getByRole("link", { name: "Audit log" }).click();
+      await goTo(page, "Audit log");
       await seeHeading(page, "Audit log");
       for (const text of ["Created the account", "Created an invitation link", "Added $2.50 credit: <b>Welcome</b>"]) {
         await page.getByText(text).first().waitFor();
@@ -86,7 +86,7 @@ describe.skipIf(!hasChromium)("an administrator", () => {
   test("creates a voucher, saves its code, and voids it", () =>
     dashboard.visit(async (page) => {
       await signIn(page, "owner@localhost");
-      await page.locator(".nav").getByRole("link", { name: "Vouchers" }).click();
+      await goTo(page, "Vouchers");
       await page.getByText("No vouchers yet").waitFor();
       await page.getByRole("button", { name: "New voucher" }).click();
       expect(await findViolations(page)).toEqual([]);
@@ -108,17 +108,17 @@ describe.skipIf(!hasChromium)("an administrator", () => {
     dashboard.visit(async (page) => {
       const { gateway } = dashboard;
       await signIn(page, "owner@localhost");
-      await page.locator(".nav").getByRole("link", { name: "Providers" }).click();
+      await goTo(page, "Providers");
       await page.getByRole("cell", { name: /^openai/ }).waitFor();
-      await page.locator(".nav").getByRole("link", { name: "Models and prices" }).click();
+      await goTo(page, "Models and prices");
       await page.getByLabel("Search models").fill("famA-5");
       await page.getByText("sandbox ready").first().waitFor();
 
-      await page.locator(".nav").getByRole("link", { name: "Configuration" }).click();
+      await goTo(page, "Configuration");
       await page.getByRole("cell", { name: "MODELGATE_BOOTSTRAP_KEY" }).waitFor();
       expect(await page.content()).not.toContain(gateway.key);
 
-      await page.locator(".nav").getByRole("link", { name: "Live calls" }).click();
+      await goTo(page, "Live calls");
       await page.getByText("No calls in progress").waitFor();
       const messages = [{ role: "user", content: "Say hello [[fault:hang]]" }];
       const call = gateway
@@ -154,7 +154,7 @@ describe.skipIf(!hasChromium)("an administrator", () => {
       await page.getByText("The call is ended").waitFor();
       expect(await call).toContain("An operator of the gateway ended this call");
       await page.getByText("No calls in progress").waitFor();
-      await page.locator(".nav").getByRole("link", { name: "Audit log" }).click();
+      await goTo(page, "Audit log");
       await page.getByRole("cell", { name: "Ended a running call" }).waitFor();
     }));
 

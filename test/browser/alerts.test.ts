@@ -5,7 +5,7 @@ import type { Page } from "playwright-core";
 import { startWebhook } from "../integration/alerts/webhook-sink.ts";
 import { startSmtpSink } from "../support/smtp-sink.ts";
 import { findViolations, hasChromium } from "./chromium.ts";
-import { createAdmin, createUser, seeHeading, signIn, signInFirst, useDashboard } from "./dashboard.ts";
+import { createAdmin, createUser, goTo, seeHeading, signIn, signInFirst, useDashboard } from "./dashboard.ts";
 
 const [webhook, mail] = await Promise.all([startWebhook(), startSmtpSink()]);
 afterAll(() => Promise.all([webhook.stop(), mail.stop()]));
@@ -20,7 +20,7 @@ describe.skipIf(!hasChromium)("alerts", () => {
   test("are sent to a webhook and a mail server that an owner sets, tests and removes", () =>
     dashboard.visit(async (page) => {
       await signInFirst(page, dashboard.gateway);
-      await page.locator(".nav").getByRole("link", { name: "Alerts" }).click();
+      await goTo(page, "Alerts");
       await seeHeading(page, "Alerts");
       await page.getByText("No active alerts").waitFor();
       expect(await findViolations(page)).toEqual([]);
@@ -72,7 +72,7 @@ describe.skipIf(!hasChromium)("alerts", () => {
     dashboard.visit(async (page) => {
       await createAdmin(dashboard, "kim@example.org");
       await signIn(page, "kim@example.org");
-      await page.locator(".nav").getByRole("link", { name: "Alerts" }).click();
+      await goTo(page, "Alerts");
       await openPart(page, "Channels");
       await page.getByText(`127.0.0.1:${mail.port}`).waitFor();
       expect(await page.getByRole("button", { name: "mail server" }).count()).toBe(0);
@@ -82,7 +82,7 @@ describe.skipIf(!hasChromium)("alerts", () => {
   test("have thresholds that an administrator changes and rules that can be off", () =>
     dashboard.visit(async (page) => {
       await signIn(page, "owner@localhost");
-      await page.locator(".nav").getByRole("link", { name: "Alerts" }).click();
+      await goTo(page, "Alerts");
       await openPart(page, "Rules");
       await page.getByRole("button", { name: "Edit Wallet low" }).click();
       await page.getByLabel("Below (USD)").fill("-1");

@@ -3,14 +3,14 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { findViolations, hasChromium } from "./chromium.ts";
-import { seeHeading, signIn, signInFirst, useDashboard } from "./dashboard.ts";
+import { goTo, seeHeading, signIn, signInFirst, useDashboard } from "./dashboard.ts";
 
 describe.skipIf(!hasChromium)("the catalogue", () => {
   const dashboard = useDashboard();
   const file = () => join(dashboard.gateway.home, "catalogue/openai.json");
   const readRows = () => JSON.parse(readFileSync(file(), "utf8")).models;
   const search = async (page: Page, text: string) => {
-    await page.locator(".nav").getByRole("link", { name: "Models and prices" }).click();
+    await goTo(page, "Models and prices");
     await seeHeading(page, "Models and prices");
     await page.getByLabel("Search models").fill(text);
   };
@@ -52,7 +52,7 @@ describe.skipIf(!hasChromium)("the catalogue", () => {
       await page.getByRole("button", { name: "Reset model" }).click();
       await page.getByText("has its provider").waitFor();
       expect(existsSync(file())).toBe(false);
-      await page.locator(".nav").getByRole("link", { name: "Audit log" }).click();
+      await goTo(page, "Audit log");
       await page.getByText("openai: ~ famA-4.1-nano: aliases").first().waitFor();
     }));
 
@@ -148,7 +148,7 @@ describe.skipIf(!hasChromium)("the catalogue", () => {
   test("is for everybody on the page Models: by provider and feature, with an address for each model", () =>
     dashboard.visit(async (page) => {
       await signIn(page, "owner@localhost");
-      await page.locator(".nav").getByRole("link", { name: "Models", exact: true }).click();
+      await goTo(page, "Models");
       await seeHeading(page, "Models");
       await page.getByRole("button", { name: "Maker" }).waitFor();
       await page.getByLabel("Feature").selectOption("pdf");

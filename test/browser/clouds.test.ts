@@ -5,7 +5,7 @@ import { startAzure, startBedrock, startVertex } from "../support/clouds.ts";
 import { fillWallet } from "../support/gateway.ts";
 import { until } from "../support/until.ts";
 import { findViolations, hasChromium } from "./chromium.ts";
-import { seeHeading, signInFirst, useDashboard } from "./dashboard.ts";
+import { goTo, seeHeading, signInFirst, useDashboard } from "./dashboard.ts";
 
 const apiKey = "a-key-of-the-cloud-0123456789";
 const aws = { id: "AKIAIOSFODNN7EXAMPLE", secret: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY" };
@@ -67,7 +67,7 @@ describe.skipIf(!hasChromium)("a new operator", () => {
     dashboard.visit(async (page) => {
       await fillWallet(dashboard.gateway);
       await signInFirst(page, dashboard.gateway);
-      await page.locator(".nav").getByRole("link", { name: "Providers" }).click();
+      await goTo(page, "Providers");
       await seeHeading(page, "Providers");
       for (const { name, fields, model, says } of clouds) {
         expect(await ask(model)).toBeUndefined();

@@ -171,3 +171,44 @@ export async function signInFirstByForm(page: Page, gateway: Gateway): Promise<v
   await page.getByRole("button", { name: "Change password" }).click();
   await seeFirstPage(page);
 }
+
+/** The link of the navigation behind which a page is a tab. */
+const linkOf: Readonly<Record<string, string>> = {
+  Sessions: "Requests",
+  "Live calls": "Requests",
+  "My account": "Usage",
+  "My usage": "Usage",
+  "Models and prices": "Models",
+  Status: "Providers",
+  "All API keys": "API keys",
+  "Admin keys": "API keys",
+  Vouchers: "Billing",
+  Configuration: "Settings",
+  "Audit log": "Settings",
+};
+
+/** Opens a page by the navigation, and by its tab where it is one. */
+export async function goTo(page: Page, name: string): Promise<void> {
+  const link = linkOf[name];
+  const open = (within: string, text: string) =>
+    page
+      .locator(within)
+      .getByRole("link", { name: text, exact: link !== undefined || text !== "Providers" })
+      .click();
+  await open(".nav", link ?? name);
+  if (link !== undefined) await open(".tabs", name);
+}
+
+/** Every page of the navigation, with its tabs, each once: by its path, the path of its link. */
+export async function listPages(page: Page): Promise<Map<string, string>> {
+  const hrefs = (selector: string) =>
+    page.locator(selector).evaluateAll((all) => all.map((link) => link.getAttribute("href") ?? ""));
+  const pages = new Map<string, string>();
+  await page.locator(".side .nav a").first().waitFor({ state: "attached" });
+  for (const link of new Set(await hrefs(".side .nav a"))) {
+    await page.goto(link);
+    await page.locator("main h1").waitFor();
+    for (const path of [link, ...(await hrefs(".tabs a"))]) if (!pages.has(path)) pages.set(path, link);
+  }
+  return pages;
+}

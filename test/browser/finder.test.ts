@@ -1,6 +1,15 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { findViolations, hasChromium } from "./chromium.ts";
-import { createUser, downloadedText, seeHeading, signIn, signInFirst, useDashboard } from "./dashboard.ts";
+import {
+  createUser,
+  downloadedText,
+  goTo,
+  listPages,
+  seeHeading,
+  signIn,
+  signInFirst,
+  useDashboard,
+} from "./dashboard.ts";
 
 const messages = [{ role: "user", content: "Say hello" }];
 
@@ -38,8 +47,28 @@ describe.skipIf(!hasChromium)("finding one's way", () => {
         await page.getByRole("combobox", { name: "Go to a page" }).fill(text);
         await page.getByRole("option", { name: option }).first().waitFor();
       };
-      await go("usage", /^Usage\s*My account/);
-      await go("usage", /^Usage\s*Administration/);
+      await go("usage", /^My usage\s*Usage/);
+      for (const [word, page] of [
+        ["users", /^Accounts/],
+        ["credit", /^Billing/],
+        ["invoice", /^Monthly statement/],
+        ["budget", /^Accounts/],
+        ["logs", /^Requests/],
+        ["webhook", /^Alerts/],
+        ["fallback", /^Providers/],
+        ["route", /^Models and prices/],
+        ["spend", /^All accounts\s*Usage/],
+        ["tokens", /^My API keys/],
+        ["virtual", /^Models and prices/],
+        ["invite", /^Accounts/],
+        ["smtp", /^Alerts/],
+        ["refund", /^Billing/],
+        ["guardrail", /^Configuration/],
+        ["top up", /^Accounts/],
+        ["one call in dollars", /^One call in dollars\s*Billing/],
+      ] as const) {
+        await go(word, page);
+      }
       await go("bill", /^Billing/);
       expect(await findViolations(page)).toEqual([]);
       await page.keyboard.press("Enter");
@@ -97,9 +126,7 @@ describe.skipIf(!hasChromium)("finding one's way", () => {
       });
       await signIn(page, "owner@localhost");
       await seeHeading(page, "Home");
-      const paths = await page
-        .locator(".nav a[href^='/']")
-        .evaluateAll((links) => links.map((link) => link.getAttribute("href") as string));
+      const paths = [...(await listPages(page)).keys()];
       expect(paths.length).toBeGreaterThan(15);
       let fields = 0;
       for (const path of [...paths, "/requests?from=x", "/admin/audit?span=custom"]) {
@@ -164,7 +191,7 @@ describe.skipIf(!hasChromium)("finding one's way", () => {
   test("Connect fills in the base URL, a key and a capable model for each client", () =>
     dashboard.visit(async (page) => {
       await signIn(page, "ada@example.org");
-      await page.locator(".nav").getByRole("link", { name: "Connect", exact: true }).click();
+      await goTo(page, "Connect");
       await seeHeading(page, "Connect");
       const code = page.locator(".code pre");
       expect(await code.textContent()).toContain(dashboard.gateway.baseUrl);
@@ -196,7 +223,7 @@ describe.skipIf(!hasChromium)("finding one's way", () => {
   test("a page leads to its section of the documentation, which can be searched and loads nothing from elsewhere", () =>
     dashboard.visit(async (page) => {
       await signIn(page, "ada@example.org");
-      await page.locator(".nav").getByRole("link", { name: "Requests", exact: true }).click();
+      await goTo(page, "Requests");
       await page.getByRole("link", { name: "Help", exact: true }).click();
       await page.waitForURL("/help/observability#request-log");
       await seeHeading(page, "Observability");

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { Page, Route } from "playwright-core";
 import { isLong } from "../support/long.ts";
 import { hasChromium } from "./chromium.ts";
-import { createUser, seeFirstPage, seeHeading, signIn, signInFirstByForm, useDashboard } from "./dashboard.ts";
+import { createUser, goTo, seeFirstPage, seeHeading, signIn, signInFirstByForm, useDashboard } from "./dashboard.ts";
 
 const steps = (page: Page) => page.getByRole("region", { name: "Getting started" });
 
@@ -24,7 +24,7 @@ describe.skipIf(!hasChromium)("the first hour", () => {
       await page.getByLabel("Your message").fill("Say hello");
       await page.keyboard.press("Enter");
       await page.locator(".turn-end").waitFor();
-      await page.locator(".nav").getByRole("link", { name: "Overview" }).click();
+      await goTo(page, "My account");
       await steps(page).getByText("2 of 4 done").waitFor();
       await createUser(dashboard, "ada@example.org");
       await page.reload();

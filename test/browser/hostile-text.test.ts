@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { hasChromium } from "./chromium.ts";
-import { createUser, signIn, useDashboard } from "./dashboard.ts";
+import { createUser, goTo, signIn, useDashboard } from "./dashboard.ts";
 
 const hostile = `"'><img src=x onerror=alert(1)><script>alert(2)</script>`;
 
@@ -25,7 +25,7 @@ describe.skipIf(!hasChromium)("hostile text", () => {
       await dashboard.gateway.cli("wallet", "credit", "--account", email, "--usd", "1", "--note", hostile);
       await signIn(page, email);
 
-      await page.locator(".nav").getByRole("link", { name: "API keys", exact: true }).click();
+      await goTo(page, "API keys");
       await page.getByRole("button", { name: "Create API key" }).first().click();
       await page.getByRole("textbox", { name: "Name" }).fill(hostile);
       await page.getByRole("button", { name: "Create key" }).click();
@@ -36,14 +36,14 @@ describe.skipIf(!hasChromium)("hostile text", () => {
       await page.getByRole("button", { name: "Revoke key" }).click();
       await page.getByText(`“${hostile}” revoked`).waitFor();
 
-      await page.locator(".nav").getByRole("link", { name: "Billing" }).click();
+      await goTo(page, "Billing");
       await page.getByRole("cell", { name: hostile }).waitFor();
       await page.getByRole("textbox", { name: "Redeem a voucher" }).fill(hostile);
       await page.getByRole("button", { name: "Redeem" }).click();
       await page.getByText("No voucher has this code").waitFor();
       expect(await findInjected(page)).toEqual([]);
 
-      await page.locator(".nav").getByRole("link", { name: "Models", exact: true }).click();
+      await goTo(page, "Models");
       await page.getByRole("searchbox").fill(hostile);
       await page.getByText("No models match").waitFor();
 
@@ -65,7 +65,7 @@ describe.skipIf(!hasChromium)("hostile text", () => {
     dashboard.visit(async (page) => {
       await createUser(dashboard, "max@example.org");
       await signIn(page, "max@example.org");
-      await page.locator(".nav").getByRole("link", { name: "API keys", exact: true }).click();
+      await goTo(page, "API keys");
       await page.getByRole("button", { name: "Create API key" }).first().click();
       await page.getByRole("textbox", { name: "Name" }).fill("x".repeat(10_000));
       await page.getByText("10000 of at most 200 characters").waitFor();

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import OpenAI from "openai";
 import { errorOf } from "../support/error-of.ts";
 import { findViolations, hasChromium } from "./chromium.ts";
-import { seeHeading, signInFirstByForm, useDashboard } from "./dashboard.ts";
+import { goTo, seeHeading, signInFirstByForm, useDashboard } from "./dashboard.ts";
 
 /** A call shows up within 5 seconds; more on a busy machine. */
 const shownMsMax = 60_000;
@@ -15,7 +15,7 @@ describe.skipIf(!hasChromium)("from the first start to a revoked key", () => {
       const { gateway } = dashboard;
       await signInFirstByForm(page, gateway);
 
-      await page.locator(".nav").getByRole("link", { name: "API keys", exact: true }).click();
+      await goTo(page, "API keys");
       await page.getByRole("button", { name: "Create API key" }).first().click();
       await page.getByRole("textbox", { name: "Name" }).fill("laptop");
       await page.getByRole("button", { name: "Create key" }).click();
@@ -36,7 +36,7 @@ describe.skipIf(!hasChromium)("from the first start to a revoked key", () => {
       await page.getByRole("button", { name: "I've saved it" }).click();
       expect(await page.content()).not.toContain(secret);
 
-      await page.locator(".nav").getByRole("link", { name: "Overview" }).click();
+      await goTo(page, "My account");
       await page.getByText("1,000 tokens left").waitFor();
       const client = new OpenAI({ baseURL: gateway.baseUrl, apiKey: secret, maxRetries: 0 });
       const messages = [{ role: "user" as const, content: "Say hello" }];
@@ -52,7 +52,7 @@ describe.skipIf(!hasChromium)("from the first start to a revoked key", () => {
       // The first account of a sandbox has demo credit, which its statement calls so.
       await ask("famA-5");
       const { code } = await gateway.cli<{ code: string }>("voucher", "create", "--usd", "5");
-      await page.locator(".nav").getByRole("link", { name: "Billing" }).click();
+      await goTo(page, "Billing");
       await page.getByText("Demo credit for the sandbox, not real money").waitFor();
       await page.getByLabel("Redeem a voucher").fill("nonsense");
       await page.getByRole("button", { name: "Redeem" }).click();
@@ -70,7 +70,7 @@ describe.skipIf(!hasChromium)("from the first start to a revoked key", () => {
       await page.getByRole("cell", { name: "gpt-5", exact: true }).waitFor();
       expect(await findViolations(page)).toEqual([]);
 
-      await page.locator(".nav").getByRole("link", { name: "Overview" }).click();
+      await goTo(page, "My account");
       await ask("famA-5");
       await page.getByRole("cell", { name: /gpt-5/ }).first().waitFor({ timeout: shownMsMax });
       await page
@@ -78,7 +78,7 @@ describe.skipIf(!hasChromium)("from the first start to a revoked key", () => {
         .first()
         .waitFor({ timeout: shownMsMax });
 
-      await page.locator(".nav").getByRole("link", { name: "API keys", exact: true }).click();
+      await goTo(page, "API keys");
       await page.getByRole("button", { name: "Edit laptop" }).click();
       await page.getByLabel("Budget (USD)").fill("much");
       await page.getByRole("button", { name: "Save" }).click();

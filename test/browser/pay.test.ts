@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { findViolations, hasChromium } from "./chromium.ts";
-import { signInFirst, useDashboard } from "./dashboard.ts";
+import { goTo, signInFirst, useDashboard } from "./dashboard.ts";
 
 /** Well-formed but fake. */
 const keys = { STRIPE_SECRET_KEY: "sk_test_1234567890abcdef", STRIPE_WEBHOOK_SECRET: "whsec_1234567890abcdef" };
@@ -11,7 +11,7 @@ describe.skipIf(!hasChromium)("with payments configured", () => {
   test("billing redirects to the payment provider and thanks afterwards", () =>
     dashboard.visit(async (page) => {
       await signInFirst(page, dashboard.gateway);
-      await page.locator(".nav").getByRole("link", { name: "Billing" }).click();
+      await goTo(page, "Billing");
       const amount = page.getByLabel("Add credit (USD)");
       await amount.fill("0.50");
       await page.getByRole("button", { name: "Pay" }).click();

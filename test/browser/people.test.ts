@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { findViolations, hasChromium } from "./chromium.ts";
-import { createUser, seeHeading, signIn, signInFirst, useDashboard } from "./dashboard.ts";
+import { createUser, goTo, seeHeading, signIn, signInFirst, useDashboard } from "./dashboard.ts";
 
 const openPart = (page: Page, name: string) =>
   page.getByRole("group", { name: "Part" }).getByRole("button", { name }).click();
@@ -32,7 +32,7 @@ describe.skipIf(!hasChromium)("roles", () => {
       await page.getByRole("button", { name: "Sign out", exact: true }).click();
       await seeHeading(page, "Sign in");
       await signIn(page, "ben@example.org");
-      await page.locator(".nav").getByRole("link", { name: "Accounts", exact: true }).click();
+      await goTo(page, "Accounts");
       await page.getByRole("link", { name: "owner@localhost", exact: true }).click();
       await seeHeading(page, "owner@localhost");
       expect(await page.getByLabel("Role", { exact: true }).count()).toBe(0);
@@ -59,7 +59,7 @@ describe.skipIf(!hasChromium)("roles", () => {
       const id = await createUser(dashboard, "vic@example.org");
       await gateway.cli("account", "set", id, "--role", "viewer");
       await signIn(page, "vic@example.org");
-      await page.locator(".nav").getByRole("link", { name: "Accounts", exact: true }).click();
+      await goTo(page, "Accounts");
       await page.getByRole("link", { name: "owner@localhost", exact: true }).click();
       await seeHeading(page, "owner@localhost");
       await page.getByText("Requests per minute").waitFor();

@@ -4,7 +4,7 @@ import { fillWallet } from "../support/gateway.ts";
 import { type LedgerView, openCliStore } from "../support/ledger-view.ts";
 import { wavFile } from "../support/wav.ts";
 import { findViolations, hasChromium } from "./chromium.ts";
-import { seeHeading, signIn, signInFirst, useDashboard } from "./dashboard.ts";
+import { goTo, seeHeading, signIn, signInFirst, useDashboard } from "./dashboard.ts";
 
 describe.skipIf(!hasChromium)("the playground", () => {
   const dashboard = useDashboard();
@@ -65,7 +65,7 @@ describe.skipIf(!hasChromium)("the playground", () => {
       const links = await answer.locator("a").evaluateAll((all) => all.map((link) => (link as HTMLAnchorElement).href));
       expect(links).toEqual(["https://a.example/", "https://b.example/p.png"]);
       expect(await answer.locator("img").count()).toBe(0);
-      await page.locator(".nav").getByRole("link", { name: "Models", exact: true }).click();
+      await goTo(page, "Models");
       await page.goBack();
       await answer.locator("strong", { hasText: "bold" }).waitFor();
       await page.reload();
@@ -125,7 +125,7 @@ describe.skipIf(!hasChromium)("the playground", () => {
       const shown = (await answer.textContent()) ?? "";
       expect(shown).not.toContain("word59");
       const cells = page.getByRole("cell", { name: "stopped" });
-      await page.locator(".nav").getByRole("link", { name: "Overview" }).click();
+      await goTo(page, "My account");
       await cells.first().waitFor();
       const call = store.latest();
       expect(call).toMatchObject({ state: "settled", status: 499, usage_source: "estimated", model: "famA-5" });
@@ -177,7 +177,7 @@ describe.skipIf(!hasChromium)("the playground", () => {
       await signIn(page, "owner@localhost", "/playground");
       await send(page, "Hello");
       await page.locator(".turn-end").waitFor();
-      await page.locator(".nav").getByRole("link", { name: "API keys", exact: true }).click();
+      await goTo(page, "API keys");
       const row = page.getByRole("row", { name: /Playground.*active/ });
       const others = page.getByLabel("Show expired and revoked keys, and keys of the playground");
       await others.waitFor();

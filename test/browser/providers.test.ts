@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { startProvider } from "../support/chat-provider.ts";
 import { findViolations, hasChromium } from "./chromium.ts";
-import { seeHeading, signInFirst, useDashboard } from "./dashboard.ts";
+import { goTo, seeHeading, signInFirst, useDashboard } from "./dashboard.ts";
 
 const first = "provider-key-first-0001";
 const second = "provider-key-second-0002";
@@ -14,7 +14,7 @@ describe.skipIf(!hasChromium)("an administrator", () => {
       const upstream = startProvider(first, second);
       try {
         await signInFirst(page, dashboard.gateway);
-        await page.locator(".nav").getByRole("link", { name: "Providers" }).click();
+        await goTo(page, "Providers");
         await seeHeading(page, "Providers");
         await page.getByText("Models without a real provider are simulated").waitFor();
         expect(await findViolations(page)).toEqual([]);
@@ -92,7 +92,7 @@ describe.skipIf(!hasChromium)("an administrator", () => {
         await page.getByRole("button", { name: "Enable", exact: true }).click();
         await page.getByText("acme is enabled").waitFor();
         expect((await ask()).status).toBe(200);
-        await page.locator(".nav").getByRole("link", { name: "Status" }).click();
+        await goTo(page, "Status");
         await seeHeading(page, "Status");
         await page.getByRole("listitem").filter({ hasText: "acme" }).waitFor();
         expect(await findViolations(page)).toEqual([]);

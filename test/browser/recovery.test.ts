@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { hasChromium } from "./chromium.ts";
-import { seeHeading, signIn, signInFirst, useDashboard } from "./dashboard.ts";
+import { goTo, seeHeading, signIn, signInFirst, useDashboard } from "./dashboard.ts";
 
 describe.skipIf(!hasChromium)("a tab that stays open", () => {
   const dashboard = useDashboard();
@@ -10,7 +10,7 @@ describe.skipIf(!hasChromium)("a tab that stays open", () => {
       await signInFirst(page, dashboard.gateway);
       await tab.context.setOffline(true);
       await page.getByText("The gateway doesn't respond").waitFor();
-      await page.locator(".nav").getByRole("link", { name: "Models", exact: true }).click();
+      await goTo(page, "Models");
       await page.getByText("The gateway can't be reached. Retrying…").waitFor();
       await tab.context.setOffline(false);
       await page.locator("tbody tr td.lead button").first().waitFor();
@@ -25,7 +25,7 @@ describe.skipIf(!hasChromium)("a tab that stays open", () => {
       await page.route("**/assets/keys-page-*.js", (route) =>
         isOld ? route.fulfill({ status: 404, json: {} }) : route.continue(),
       );
-      await page.locator(".nav").getByRole("link", { name: "API keys", exact: true }).click();
+      await goTo(page, "API keys");
       await page.getByText("The gateway can't be reached. Retrying…").waitFor();
       isOld = false;
       await seeHeading(page, "API keys");
@@ -54,9 +54,9 @@ describe.skipIf(!hasChromium)("a tab that stays open", () => {
   test("keeps filters, ranges and sorting in the address", () =>
     dashboard.visit(async (page) => {
       await signIn(page, "owner@localhost");
-      await page.locator(".nav").getByRole("link", { name: "Overview" }).click();
+      await goTo(page, "My account");
       await page.getByRole("button", { name: "7 days" }).click();
-      await page.locator(".nav").getByRole("link", { name: "Models", exact: true }).click();
+      await goTo(page, "Models");
       await page.getByLabel("Search models").fill("gpt-4");
       await page.getByRole("button", { name: "Model", exact: true }).click();
       await page.getByRole("button", { name: "Model", exact: true }).click();

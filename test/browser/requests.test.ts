@@ -4,6 +4,7 @@ import { findViolations, hasChromium } from "./chromium.ts";
 import {
   createUser,
   downloadedText,
+  goTo,
   openRequests,
   ownPassword,
   seeHeading,
@@ -31,7 +32,7 @@ describe.skipIf(!hasChromium)("the request log", () => {
   test("shows why a request was refused, and goes by filters that are in the address", () =>
     dashboard.visit(async (page) => {
       await signIn(page, "owner@localhost");
-      await page.locator(".nav").getByRole("link", { name: "Requests", exact: true }).click();
+      await goTo(page, "Requests");
       await seeHeading(page, "Requests");
       await page.getByText("400 model_not_found").waitFor();
       expect(await rows(page).count()).toBe(3);
@@ -116,8 +117,8 @@ describe.skipIf(!hasChromium)("the request log", () => {
       await page.getByLabel("Password", { exact: true }).fill(ownPassword);
       await page.getByRole("button", { name: "Sign in" }).click();
       await page.getByText("Only administrators can see the requests of other accounts").waitFor();
-      await page.locator(".nav").getByRole("link", { name: "Overview" }).click();
-      await page.locator(".nav").getByRole("link", { name: "Requests", exact: true }).click();
+      await goTo(page, "Overview");
+      await goTo(page, "Requests");
       await page.getByText("No requests yet").waitFor();
     }));
 });

@@ -4,7 +4,7 @@ import { join, resolve } from "node:path";
 import type { Page } from "playwright-core";
 import { startGateway } from "../support/gateway.ts";
 import { openBrowser, openTab } from "./chromium.ts";
-import { signIn, signInFirst } from "./dashboard.ts";
+import { listPages, signIn, signInFirst } from "./dashboard.ts";
 import { writePast } from "./past.ts";
 
 /**
@@ -57,7 +57,7 @@ async function shootAll(page: Page, fileOf: (name: string) => string): Promise<v
   await shoot("first-steps");
   await page.getByRole("button", { name: "Hide" }).click();
   await shoot("home");
-  const paths = await page.locator(".nav a").evaluateAll((all) => all.map((link) => link.getAttribute("href") ?? ""));
+  const paths = [...(await listPages(page)).keys()];
   for (const path of [...paths.slice(1), "/settings", "/statement", "/help", "/help/billing"]) {
     await page.goto(path);
     await page.locator("main h1").waitFor();

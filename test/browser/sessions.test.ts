@@ -3,7 +3,7 @@ import type { Page } from "playwright-core";
 import { fillWallet } from "../support/gateway.ts";
 import { until } from "../support/until.ts";
 import { findViolations, hasChromium } from "./chromium.ts";
-import { seeHeading, signIn, signInFirst, useDashboard } from "./dashboard.ts";
+import { goTo, seeHeading, signIn, signInFirst, useDashboard } from "./dashboard.ts";
 
 const session = "fix / login:7";
 const phone = { width: 390, height: 844 };
@@ -36,7 +36,7 @@ describe.skipIf(!hasChromium)("a session of a coding agent", () => {
   test("is found by what it cost, and shows its agents as a tree and its calls in their order", () =>
     dashboard.visit(async (page) => {
       await signIn(page, "owner@localhost");
-      await page.locator(".nav").getByRole("link", { name: "Sessions", exact: true }).click();
+      await goTo(page, "Sessions");
       await seeHeading(page, "Sessions");
       await page.getByRole("link", { name: session }).click();
       await seeHeading(page, "Session");

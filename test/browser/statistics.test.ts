@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { fillWallet } from "../support/gateway.ts";
 import { findViolations, hasChromium } from "./chromium.ts";
-import { downloadedText, seeHeading, signIn, signInFirst, useDashboard } from "./dashboard.ts";
+import { downloadedText, goTo, seeHeading, signIn, signInFirst, useDashboard } from "./dashboard.ts";
 
 const messages = [{ role: "user", content: "Say hello" }];
 
@@ -21,7 +21,7 @@ describe.skipIf(!hasChromium)("the gateway at a glance", () => {
   test("groups, narrows and sorts by what is in the address, and leads to the requests", () =>
     dashboard.visit(async (page) => {
       await signIn(page, "owner@localhost");
-      await page.locator(".nav").getByRole("link", { name: "Usage", exact: true }).last().click();
+      await goTo(page, "Usage");
       await seeHeading(page, "Usage");
       await page.getByText("latency of all accounts").waitFor();
       await page.getByText("1 failed (33 %), 1 of them refused").waitFor();
@@ -82,7 +82,7 @@ describe.skipIf(!hasChromium)("the gateway at a glance", () => {
   test("says of each model and provider how fast and how reliable it was", () =>
     dashboard.visit(async (page) => {
       await signIn(page, "owner@localhost");
-      await page.locator(".nav").getByRole("link", { name: "Models", exact: true }).click();
+      await goTo(page, "Models");
       await page.getByRole("button", { name: "Performance" }).click();
       const row = page.getByRole("row", { name: /gpt-4o-mini/ });
       await row.waitFor();

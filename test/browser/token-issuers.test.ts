@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { findViolations, hasChromium } from "./chromium.ts";
-import { seeHeading, signInFirst, useDashboard } from "./dashboard.ts";
+import { goTo, seeHeading, signInFirst, useDashboard } from "./dashboard.ts";
 
 describe.skipIf(!hasChromium)("an owner", () => {
   const dashboard = useDashboard();
@@ -8,7 +8,7 @@ describe.skipIf(!hasChromium)("an owner", () => {
   test("names whose tokens are accepted, and is told what is wrong with a list", () =>
     dashboard.visit(async (page) => {
       await signInFirst(page, dashboard.gateway);
-      await page.locator(".nav").getByRole("link", { name: "Configuration", exact: true }).click();
+      await goTo(page, "Configuration");
       await seeHeading(page, "Configuration");
       await page.getByRole("button", { name: "Edit issuers" }).click();
       const list = page.getByLabel("Issuers (JSON)");

@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { findViolations, hasChromium } from "./chromium.ts";
-import { seeHeading, signInFirst, useDashboard } from "./dashboard.ts";
+import { goTo, seeHeading, signInFirst, useDashboard } from "./dashboard.ts";
 
 /** A provider that has a model which nobody has listed. */
 const provider = Bun.serve({
@@ -32,7 +32,7 @@ describe.skipIf(!hasChromium)("unlisted models", () => {
       const request = { model: "model-of-tomorrow", messages };
       const statusOf = async () => (await gateway.post("/chat/completions", request)).status;
       await signInFirst(page, gateway);
-      await page.locator(".nav").getByRole("link", { name: "Models and prices" }).click();
+      await goTo(page, "Models and prices");
       await seeHeading(page, "Models and prices");
       await page.getByRole("group", { name: "Part" }).getByRole("button", { name: "Unlisted models" }).click();
       expect(await statusOf()).toBe(400);
@@ -64,7 +64,7 @@ describe.skipIf(!hasChromium)("unlisted models", () => {
       await page.getByRole("button", { name: "Remove terms" }).click();
       await section.getByRole("button", { name: "openai", exact: true }).waitFor({ state: "detached" });
       expect([await statusOf(), existsSync(file)]).toEqual([400, false]);
-      await page.locator(".nav").getByRole("link", { name: "Audit log" }).click();
+      await goTo(page, "Audit log");
       await page.getByText("openai: ~ unlisted models: premium none → false").first().waitFor();
     }));
 });

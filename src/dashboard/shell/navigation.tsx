@@ -1,4 +1,4 @@
-import { Fragment, useEffect, useRef } from "react";
+import { useEffect, useRef } from "react";
 import { Link, useLocation } from "wouter";
 import { maySeeAll } from "../data/roles.ts";
 import { type Me, reloadSession } from "../data/session.ts";
@@ -12,7 +12,7 @@ import { Segmented } from "../kit/segmented.tsx";
 import { toastError } from "../kit/toast.tsx";
 import { setTheme, useTheme } from "../theme.ts";
 import { AccountSwitch } from "./account-switch.tsx";
-import { type PageEntry, usePages } from "./pages.tsx";
+import { type PageLink, useLinks } from "./pages.tsx";
 
 const themeOptions = [
   ["system", "System", "screen"],
@@ -46,11 +46,10 @@ export function Navigation({ me, onSearch }: { me: Me; onSearch?: () => void }) 
         </Button>
       )}
       <nav aria-label="Pages" className="nav" ref={nav}>
-        {usePages(me.role).map(({ title = "", pages }) => (
-          <Fragment key={title}>
-            {title !== "" && <span className="nav-title">{title}</span>}
-            <Links pages={pages} path={path} counts={counts} />
-          </Fragment>
+        {useLinks(me.role).map((links) => (
+          <div key={links[0]?.name} className="nav-group">
+            <Links links={links} path={path} counts={counts} />
+          </div>
         ))}
       </nav>
       <div className="side-end">
@@ -117,25 +116,42 @@ function useCounts(isStaff: boolean): Readonly<Record<string, Count>> {
 }
 
 function Links({
-  pages,
+  links,
   path,
   counts,
 }: {
-  pages: readonly PageEntry[];
+  links: readonly PageLink[];
   path: string;
   counts: Readonly<Record<string, Count>>;
 }) {
-  return pages.map((entry) => (
-    <Link
-      key={entry.path}
-      href={entry.path}
-      aria-current={path === entry.path || path.startsWith(`${entry.path}/`) ? "page" : undefined}
-    >
-      <Icon name={entry.icon} />
-      {entry.name}
-      <CountBadge count={counts[entry.path]} />
-    </Link>
-  ));
+  return links.map(({ name, icon, pages }) => {
+    const first = pages[0]?.path ?? "/";
+    const isShown = pages.some((page) => path === page.path || path.startsWith(`${page.path}/`));
+    return (
+      <Link key={first} href={first} aria-current={isShown ? "page" : undefined}>
+        <Icon name={icon} />
+        {name}
+        <CountBadge count={counts[first]} />
+      </Link>
+    );
+  });
+}
+
+/** The pages behind one link of the navigation, above each of them. */
+export function PageTabs({ me, path }: { me: Me; path: string }) {
+  const link = useLinks(me.role)
+    .flat()
+    .find(({ pages }) => pages.length > 1 && pages.some((page) => page.path === path));
+  if (link === undefined) return null;
+  return (
+    <nav aria-label={link.name} className="seg tabs">
+      {link.pages.map((page) => (
+        <Link key={page.path} href={page.path} aria-current={page.path === path ? "page" : undefined}>
+          {page.name}
+        </Link>
+      ))}
+    </nav>
+  );
 }
 
 function CountBadge({ count }: { count: Count | undefined }) {

@@ -76,102 +76,121 @@ const status = onDemand(
   () => import("../features/status/status-page.tsx"),
 );
 
-/** Pages under one heading of the navigation. */
-export interface PageGroup {
-  readonly title?: string;
+/** A link of the navigation, in a group of such. It leads to the first of its pages, which has the others as tabs. */
+export interface PageLink extends Pick<PageEntry, "name" | "icon"> {
   readonly pages: readonly PageEntry[];
 }
 
-/** Where everybody begins. */
-const memberPages: readonly PageGroup[] = [
-  {
-    pages: [{ path: "/", ...overview }, connect, keys, requests, sessions, usage, billing, models, playground, status],
-  },
+function link(name: string, ...pages: readonly [PageEntry, ...PageEntry[]]): PageLink {
+  return { name, icon: pages[0].icon, pages };
+}
+
+const [connectLink, playgroundLink] = [link("Connect", connect), link("Playground", playground)];
+
+/** What members see. */
+const memberLinks: readonly (readonly PageLink[])[] = [
+  [
+    link("Overview", { path: "/", ...overview }),
+    link("Requests", requests, sessions),
+    link("Usage", usage),
+    link("Models", models),
+    link("Status", status),
+  ],
+  [link("API keys", keys), link("Billing", billing), playgroundLink, connectLink],
 ];
 
-const adminPages: readonly PageEntry[] = [
-  onDemand(
-    "/admin/gateway",
-    { name: "Usage", icon: "chart", help: "observability#statistics" },
-    () => import("../features/statistics/gateway-page.tsx"),
-  ),
-  onDemand(
-    "/admin/accounts",
-    { name: "Accounts", icon: "accounts", help: "accounts" },
-    () => import("../features/accounts/accounts-page.tsx"),
-  ),
-  onDemand(
-    "/admin/api-keys",
-    { name: "All API keys", icon: "key", help: "dashboard#accounts-and-keys" },
-    () => import("../features/keys/all-keys-page.tsx"),
-  ),
-  onDemand(
-    "/admin/keys",
-    { name: "Admin keys", icon: "keys", help: "management-api#admin-keys" },
-    () => import("../features/admin-keys/admin-keys-page.tsx"),
-  ),
-  onDemand(
-    "/admin/providers",
-    { name: "Providers", icon: "admin", help: "providers#providers-in-the-dashboard" },
-    () => import("../features/providers/providers-page.tsx"),
-  ),
-  onDemand(
-    "/admin/catalogue",
-    { name: "Models and prices", icon: "tag", help: "models" },
-    () => import("../features/catalogue/catalogue-page.tsx"),
-  ),
-  onDemand(
-    "/admin/alerts",
-    { name: "Alerts", icon: "bell", help: "observability#alerts-of-the-gateway" },
-    () => import("../features/alerts/alerts-page.tsx"),
-  ),
-  onDemand(
-    "/admin/live",
-    { name: "Live calls", icon: "live", help: "dashboard#live-calls" },
-    () => import("../features/live/live-page.tsx"),
-  ),
-  onDemand(
-    "/admin/settings",
-    { name: "Configuration", icon: "settings", help: "configuration" },
-    () => import("../features/configuration/configuration-page.tsx"),
-  ),
-  onDemand(
-    "/admin/audit",
-    { name: "Audit log", icon: "history", help: "accounts#audit-log" },
-    () => import("../features/audit/audit-page.tsx"),
-  ),
-];
+const gateway = onDemand(
+  "/admin/gateway",
+  { name: "All accounts", icon: "pulse", help: "observability#statistics" },
+  () => import("../features/statistics/gateway-page.tsx"),
+);
+const accounts = onDemand(
+  "/admin/accounts",
+  { name: "Accounts", icon: "accounts", help: "accounts" },
+  () => import("../features/accounts/accounts-page.tsx"),
+);
+const allKeys = onDemand(
+  "/admin/api-keys",
+  { name: "All API keys", icon: "key", help: "dashboard#accounts-and-keys" },
+  () => import("../features/keys/all-keys-page.tsx"),
+);
+const adminKeys = onDemand(
+  "/admin/keys",
+  { name: "Admin keys", icon: "keys", help: "management-api#admin-keys" },
+  () => import("../features/admin-keys/admin-keys-page.tsx"),
+);
+const providers = onDemand(
+  "/admin/providers",
+  { name: "Providers", icon: "admin", help: "providers#providers-in-the-dashboard" },
+  () => import("../features/providers/providers-page.tsx"),
+);
+const catalogue = onDemand(
+  "/admin/catalogue",
+  { name: "Models and prices", icon: "tag", help: "models" },
+  () => import("../features/catalogue/catalogue-page.tsx"),
+);
+const alerts = onDemand(
+  "/admin/alerts",
+  { name: "Alerts", icon: "bell", help: "observability#alerts-of-the-gateway" },
+  () => import("../features/alerts/alerts-page.tsx"),
+);
+const live = onDemand(
+  "/admin/live",
+  { name: "Live calls", icon: "live", help: "dashboard#live-calls" },
+  () => import("../features/live/live-page.tsx"),
+);
+const configuration = onDemand(
+  "/admin/settings",
+  { name: "Configuration", icon: "settings", help: "configuration" },
+  () => import("../features/configuration/configuration-page.tsx"),
+);
+const audit = onDemand(
+  "/admin/audit",
+  { name: "Audit log", icon: "history", help: "accounts#audit-log" },
+  () => import("../features/audit/audit-page.tsx"),
+);
 
-/** Operators see pages of the gateway first, and pages of their own account in a separate group. */
-const toOperatorPages = (ofModules: readonly ModulePage[]): readonly PageGroup[] => [
-  {
-    pages: [
+/** Operators see the gateway first; the pages of their own account are tabs beside those of all. */
+const operatorLinks: readonly (readonly PageLink[])[] = [
+  [
+    link(
+      "Home",
       onDemand(
         "/",
         { name: "Home", icon: "home", help: "dashboard#home-and-overview" },
         () => import("../features/home/home-page.tsx"),
       ),
-      requests,
-      sessions,
-      models,
-      playground,
-      connect,
-      status,
-    ],
-  },
-  { title: "My account", pages: [{ path: "/overview", ...overview }, keys, usage, billing] },
-  { title: "Administration", pages: insertAfter(adminPages, ofModules.map(toEntry), ({ path }) => path) },
+    ),
+    link("Requests", requests, sessions, live),
+    link("Usage", gateway, { path: "/overview", ...overview, name: "My account" }, { ...usage, name: "My usage" }),
+    link("Models", models, catalogue),
+    link("Providers", providers, status),
+    link("Alerts", alerts),
+  ],
+  [
+    link("API keys", { ...keys, name: "My API keys" }, allKeys, adminKeys),
+    link("Billing", billing),
+    link("Accounts", accounts),
+    playgroundLink,
+    connectLink,
+  ],
+  [link("Settings", configuration, audit)],
 ];
 
 const toEntry = ({ path, after, load, ...entry }: ModulePage) => ({ ...onDemand(path, entry, load), after });
 
-/** The pages of a user of this role, also of modules. */
-export function usePages(role: Role): readonly PageGroup[] {
+/** The links of a user of this role, with the pages of modules behind those that they follow. */
+export function useLinks(role: Role): readonly (readonly PageLink[])[] {
   const modules = useModules();
-  return useMemo(
-    () => (maySeeAll(role) ? toOperatorPages(modules.flatMap(({ pages = [] }) => pages)) : memberPages),
-    [role, modules],
-  );
+  return useMemo(() => {
+    if (!maySeeAll(role)) return memberLinks;
+    const added = modules.flatMap(({ pages = [] }) => pages).map(toEntry);
+    const insert = ({ pages, ...link }: PageLink): PageLink => {
+      const following = added.filter(({ after }) => pages.some(({ path }) => path === after));
+      return { ...link, pages: insertAfter(pages, following, ({ path }) => path) };
+    };
+    return operatorLinks.map((links) => links.map(insert));
+  }, [role, modules]);
 }
 
 /** Pages that the navigation does not link to. Only users who see all accounts get the pages below `/admin`. */

@@ -4,11 +4,11 @@ import { useLocation } from "wouter";
 import { api, request } from "../data/api.ts";
 import { maySeeAll } from "../data/roles.ts";
 import type { Me } from "../data/session.ts";
-import { helpPages } from "../features/help/pages.ts";
+import { findSections, loadSections } from "../features/help/sections.ts";
 import { useModelNames, useModels } from "../features/models/api.ts";
 import { Modal } from "../kit/dialog.tsx";
 import { Icon, type IconName } from "../kit/icon.tsx";
-import { usePages } from "./pages.tsx";
+import { useLinks } from "./pages.tsx";
 
 interface Hit {
   readonly path: string;
@@ -99,9 +99,14 @@ function useHits(me: Me, text: string): readonly Hit[] {
     dedupingInterval: 5000,
   });
   const results = data ?? [];
-  const pages = usePages(me.role).flatMap(({ title = "page", pages }) =>
-    pages.map(({ path, name, icon }): Hit => ({ path, name, icon, note: title })),
-  );
+  const pages = useLinks(me.role)
+    .flat()
+    .flatMap((link) =>
+      link.pages.map(({ path, name, icon }): Hit => {
+        const note = link.name === name ? "page" : link.name;
+        return { path, name, icon, note };
+      }),
+    );
   const others: Hit[] = [
     { path: "/settings", name: "Account settings", icon: "settings", note: "page" },
     { path: "/statement", name: "Monthly statement", icon: "billing", note: "page" },
@@ -114,19 +119,50 @@ function useHits(me: Me, text: string): readonly Hit[] {
       note: `model of ${ownedBy}`,
     }),
   );
-  const helpHits = [{ name: "", title: "Documentation" }, ...helpPages].map(
-    ({ name, title }): Hit => ({
-      path: name === "" ? "/help" : `/help/${name}`,
-      name: title,
-      icon: "book",
-      note: "documentation",
-    }),
-  );
   const fits = ({ name }: Hit) => name.toLowerCase().includes(query);
-  const local = [...pages, ...others].filter(fits);
-  const further = isSearched ? [...modelHits.filter(fits), ...results, ...helpHits.filter(fits)] : [];
-  return [...local, ...further].slice(0, hitsMax);
+  const isMeant = (hit: Hit) =>
+    !fits(hit) && isSearched && (otherWords[hit.path] ?? "").split(",").some((word) => word.startsWith(query));
+  const all = [...pages, ...others];
+  const local = [...all.filter(fits), ...all.filter(isMeant)];
+  const further = isSearched ? [...modelHits.filter(fits), ...results] : [];
+  const isHelpAsked = isSearched && searched === text && local.length + further.length < hitsMax;
+  const { data: sections = [] } = useSWR(isHelpAsked ? "help" : null, loadSections, helpIsKept);
+  const helpHits = findSections(sections, query).map(({ page, heading, address }): Hit => {
+    return { path: address, name: heading, icon: "book", note: page === heading ? "documentation" : page };
+  });
+  return [...local, ...further, ...(isHelpAsked ? helpHits : [])].slice(0, hitsMax);
 }
+
+const helpIsKept = { revalidateOnFocus: false, revalidateIfStale: false } as const;
+
+/** Words that people look for a page by, apart from its name. */
+const otherWords: Readonly<Record<string, string>> = {
+  "/": "dashboard,start,first steps",
+  "/requests": "logs,calls,history,errors,failures,traces,why",
+  "/sessions": "agents,runs,conversations,tree,subagents",
+  "/admin/live": "running,in flight,cancel,end a call",
+  "/admin/gateway": "spend,costs,analytics,statistics,tokens,reports,users,metrics,movers",
+  "/overview": "wallet,quota,balance",
+  "/statistics": "spend,costs,analytics,statistics,tokens,reports",
+  "/models": "prices,catalog,list,context,compare",
+  "/admin/catalogue": "virtual models,aliases,fallbacks,routes,pricing,margin,markup,add a model,catalog",
+  "/admin/providers":
+    "upstream,credentials,fallbacks,routes,re-route,health,openai,anthropic,azure,bedrock,vertex,ollama,sandbox",
+  "/status": "health,uptime,incidents,availability,outage",
+  "/admin/alerts": "webhooks,slack,smtp,mail,notifications,pager,teams,discord,monitoring,mute",
+  "/keys": "tokens,secrets,create,rotate,limits,budgets",
+  "/admin/api-keys": "leaked,find,secrets,users,tokens",
+  "/admin/keys": "management keys,scim,automation,terraform,tokens",
+  "/billing": "invoices,credit,top up,wallet,pay,balance,money,refund",
+  "/admin/vouchers": "coupons,credit,gift,codes",
+  "/admin/accounts": "users,people,teams,invite,members,credit,budgets,refund,top up,disable,leavers,quota",
+  "/playground": "chat,try,test,images,speech,transcribe",
+  "/connect": "sdk,curl,codex,claude code,set-up,setup,base url,python,cursor",
+  "/admin/settings": "environment,variables,guardrails,policies,issuers,sso,oidc,jwt,settings",
+  "/admin/audit": "changes,history,who,compliance",
+  "/settings": "password,two-step,2fa,profile,sessions,email,team,invite,members,passkey",
+  "/statement": "invoices,receipt,month,csv",
+};
 
 /** Returns the text once typing has paused: each search sends three requests. */
 function useSettled(text: string): string {

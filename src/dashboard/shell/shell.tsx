@@ -7,9 +7,9 @@ import { Button } from "../kit/button.tsx";
 import { Modal } from "../kit/dialog.tsx";
 import { Empty, LoadError } from "../kit/feedback.tsx";
 import { HelpOfPage, PageHead } from "../kit/page.tsx";
-import { Brand, Navigation } from "./navigation.tsx";
+import { Brand, Navigation, PageTabs } from "./navigation.tsx";
 import { Notices } from "./notices.tsx";
-import { helpPage, otherPages, usePages } from "./pages.tsx";
+import { helpPage, otherPages, useLinks } from "./pages.tsx";
 
 export function Shell({ me }: { me: Me }) {
   const [path] = useLocation();
@@ -24,7 +24,9 @@ export function Shell({ me }: { me: Me }) {
     main.current?.focus({ preventScroll: true });
   }, [path]);
   const pages = [
-    ...usePages(me.role).flatMap((group) => group.pages),
+    ...useLinks(me.role)
+      .flat()
+      .flatMap((link) => link.pages),
     ...otherPages.filter((page) => !page.path.startsWith("/admin/") || maySeeAll(me.role)),
   ];
   const zone = useZone();
@@ -54,6 +56,7 @@ export function Shell({ me }: { me: Me }) {
         <TopBar me={me} />
         <Notices isAdmin={mayAdminister(me.role)} />
         <main id="content" className="main" ref={main} tabIndex={-1}>
+          <PageTabs me={me} path={path} />
           <ErrorBoundary key={`${path} ${zone}`}>
             <Switch>
               {pages.map(({ path: each, help, page }) => (

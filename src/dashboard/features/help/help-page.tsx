@@ -6,6 +6,7 @@ import { SearchField } from "../../kit/field.tsx";
 import { PageHead, Section } from "../../kit/page.tsx";
 import HelpText from "./help-text.tsx";
 import { type HelpPage, helpGroups, helpPages, toAnchor } from "./pages.ts";
+import { findSections, loadSections, toPlainText } from "./sections.ts";
 
 /** Shorter words are in nearly every section. */
 const searchedLengthMin = 2;
@@ -55,17 +56,13 @@ function Contents() {
   );
 }
 
-/** Sections that have all words of the query, those with one in their heading first. */
 function SearchResults({ query }: { query: string }) {
   const sections = useSWR("help", loadSections, isKept);
   return (
     <section className="card" aria-label="Results">
       <Loaded state={sections} lines={4}>
         {(all) => {
-          const words = query.split(/\s+/);
-          const matches = all
-            .filter(({ searched }) => words.every((word) => searched.includes(word)))
-            .toSorted((one, other) => countIn(other.heading, words) - countIn(one.heading, words));
+          const matches = findSections(all, query);
           if (matches.length === 0) return <Empty icon="search" title="Nothing found" />;
           return (
             <ul className="rows">
@@ -83,34 +80,6 @@ function SearchResults({ query }: { query: string }) {
       </Loaded>
     </section>
   );
-}
-
-interface HelpSection {
-  /** Title of its page. */
-  readonly page: string;
-  readonly heading: string;
-  readonly address: string;
-  /** All of its text in lower case. */
-  readonly searched: string;
-}
-
-async function loadSections(): Promise<HelpSection[]> {
-  const texts = await Promise.all(helpPages.map(async ({ load }) => (await load()).default));
-  return helpPages.flatMap(({ name, title }, place) =>
-    (texts[place] ?? "").split(/^(?=#{1,4} )/m).map((text) => {
-      const [, marks = "", heading = ""] = /^(#{1,4}) (.*)/.exec(text) ?? [];
-      const isTop = marks.length <= 1;
-      const address = `/help/${name}${isTop ? "" : `#${toAnchor(heading)}`}`;
-      return { page: title, heading: isTop ? title : toPlainText(heading), address, searched: text.toLowerCase() };
-    }),
-  );
-}
-
-const toPlainText = (heading: string) => heading.replaceAll("`", "");
-
-function countIn(heading: string, words: readonly string[]): number {
-  const text = heading.toLowerCase();
-  return words.filter((word) => text.includes(word)).length;
 }
 
 function Page({ page: { name, title, load } }: { page: HelpPage }) {

@@ -4,7 +4,7 @@ export const payments: PageModule = {
   pages: [
     {
       path: "/admin/vouchers",
-      after: "/admin/keys",
+      after: "/billing",
       name: "Vouchers",
       icon: "voucher",
       help: "billing#wallets-and-vouchers",
