@@ -1,7 +1,9 @@
-export { describeMiss, describeRequest, describeRequestDetail, readDetail } from "./describe-request.ts";
+export { describeMiss, describeRequest, describeRequestDetail } from "./describe-request.ts";
 export { describeSession } from "./describe-session.ts";
+export { describeCharge, type ExplainedCharge, explainCharge } from "./explain-charge.ts";
 export { type CallsWanted, exportCalls, exportEnds, type WrittenCall } from "./export-calls.ts";
 export { type MeasureQuery, type Measures, measureCalls, readUsedModels } from "./measure.ts";
+export { PriceBook } from "./price-book.ts";
 export { RefusalLog, refusalsOfAccountMax } from "./refusal-log.ts";
 export {
   findRequests,
@@ -12,6 +14,7 @@ export {
   type RecentCall,
   type RequestDetail,
   type RequestFilter,
+  readDetail,
   readLatestCalls,
   readRecentCalls,
   readRefusalReasons,

@@ -3,7 +3,7 @@ import { GatewayError, quoteValue } from "../../contract/index.ts";
 import type { SessionUser } from "../../identity/index.ts";
 import { readKeyNames } from "../../keys/index.ts";
 import { readBudget } from "../../lib/fields.ts";
-import { type RequestDetail, type RequestFilter, readRequest, readRequests } from "../../reports/index.ts";
+import { explainCharge, type RequestDetail, type RequestFilter, readRequest, readRequests } from "../../reports/index.ts";
 import { emailsOf, mayAdminister, maySeeAll } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import {
@@ -78,7 +78,11 @@ export function requestsController(deps: HttpDeps, inbounds: readonly ClientForm
       const emails = seesAll(user) ? await emailsOf(store, [request.account_id]) : undefined;
       const keyNames = await readKeyNames(store, [request.key_id]);
       return {
-        ...toRequestDetailJson(request, { emails, seesWords: mayAdminister(user.role) }),
+        ...toRequestDetailJson(request, {
+          emails,
+          seesWords: mayAdminister(user.role),
+          charge: await explainCharge(store, request),
+        }),
         key_name: keyNames.get(request.key_id) ?? null,
         model_name: request.model && (nameOfModel(deps, request.model) ?? null),
         /** The runs of the same call by other models, before or after this one, this one included; one where there was no fallback. */
