@@ -49,7 +49,8 @@ export class PriceBook {
   }
 
   async #write(): Promise<void> {
-    const { versions, newest } = (this.#stored ??= await readStored(this.#store.db));
+    this.#stored ??= await readStored(this.#store.db);
+    const { versions, newest } = this.#stored;
     const waiting = [...this.#waiting];
     const changes = waiting.flatMap(([model, { price, at }]) =>
       newest.get(model) === price.version ? [] : [{ model, changed_at: at, version: price.version }],

@@ -3,7 +3,13 @@ import { GatewayError, quoteValue } from "../../contract/index.ts";
 import type { SessionUser } from "../../identity/index.ts";
 import { readKeyNames } from "../../keys/index.ts";
 import { readBudget } from "../../lib/fields.ts";
-import { explainCharge, type RequestDetail, type RequestFilter, readRequest, readRequests } from "../../reports/index.ts";
+import {
+  explainCharge,
+  type RequestDetail,
+  type RequestFilter,
+  readRequest,
+  readRequests,
+} from "../../reports/index.ts";
 import { emailsOf, mayAdminister, maySeeAll } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import {
