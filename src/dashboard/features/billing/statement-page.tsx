@@ -1,7 +1,7 @@
 import useSWR from "swr";
 import { Link } from "wouter";
 import { api, request } from "../../data/api.ts";
-import { formatCount, formatMoment } from "../../format.ts";
+import { formatCount, formatExactUsd, formatMoment } from "../../format.ts";
 import { Button, DownloadLink } from "../../kit/button.tsx";
 import { Loaded } from "../../kit/feedback.tsx";
 import { Select } from "../../kit/field.tsx";
@@ -63,11 +63,11 @@ function Sheet({ statement }: { statement: Statement }) {
             </span>
           </p>
           <dl className="facts">
-            <Fact name="Opening balance">{toUsd(statement.opening_usd)}</Fact>
-            <Fact name="Payments, credits and debits">{toUsd(statement.transactions_usd)}</Fact>
-            <Fact name="Charges">{toUsd(statement.charges_usd)}</Fact>
+            <Fact name="Opening balance">{formatExactUsd(statement.opening_usd)}</Fact>
+            <Fact name="Payments, credits and debits">{formatExactUsd(statement.transactions_usd)}</Fact>
+            <Fact name="Charges">{formatExactUsd(statement.charges_usd)}</Fact>
             <Fact name={<strong>{open ? "Balance now" : "Closing balance"}</strong>}>
-              <strong>{toUsd(statement.closing_usd)}</strong>
+              <strong>{formatExactUsd(statement.closing_usd)}</strong>
             </Fact>
           </dl>
         </div>
@@ -99,21 +99,15 @@ const chargeColumns: readonly Column<Charge>[] = [
   { name: "Requests", className: "end", cell: ({ requests }) => orDash(requests) },
   { name: "Input tokens", className: "end", cell: ({ prompt_tokens }) => orDash(prompt_tokens) },
   { name: "Output tokens", className: "end", cell: ({ completion_tokens }) => orDash(completion_tokens) },
-  { name: "Amount", className: "end", cell: ({ charged_usd }) => toUsd(charged_usd) },
+  { name: "Amount", className: "end", cell: ({ charged_usd }) => formatExactUsd(charged_usd) },
 ];
 
 const transactionColumns: readonly Column<Transaction>[] = [
   { name: "Date", className: "tight lead", cell: ({ at }) => formatMoment(at) },
   { name: "Type", cell: ({ kind }) => (kind === "credit" ? "Credit" : "Debit") },
   { name: "Note", className: "break soft", cell: ({ note }) => note },
-  { name: "Amount", className: "end", cell: ({ amount_usd }) => toUsd(amount_usd) },
+  { name: "Amount", className: "end", cell: ({ amount_usd }) => formatExactUsd(amount_usd) },
 ];
-
-/** An exact amount, of at least two decimals: a statement is not rounded. */
-function toUsd(text: string): string {
-  const [whole = "0", decimals = ""] = text.replace("-", "").split(".");
-  return `${text.startsWith("-") ? "−" : ""}$${formatCount(Number(whole))}.${decimals.padEnd(2, "0")}`;
-}
 
 /** From the present month back to the first one. */
 function listMonths(statement: Statement | undefined): string[] {
