@@ -1,5 +1,15 @@
 export { describeMiss, describeRequest, describeRequestDetail } from "./describe-request.ts";
 export { describeSession } from "./describe-session.ts";
+export {
+  describeStatement,
+  describeWalletSums,
+  monthPattern,
+  statementColumns,
+  statementsColumns,
+  toMonthSpan,
+  toStatementRows,
+  toStatementsRow,
+} from "./describe-statement.ts";
 export { describeCharge, type ExplainedCharge, explainCharge } from "./explain-charge.ts";
 export { type CallsWanted, exportCalls, exportEnds, type WrittenCall } from "./export-calls.ts";
 export { type MeasureQuery, type Measures, measureCalls, readUsedModels } from "./measure.ts";
@@ -36,7 +46,15 @@ export {
   type SessionFigures,
 } from "./session-bill.ts";
 export type { SessionQuery } from "./session-rows.ts";
-export { readMonthlyStatement, readStatement, type StatementLine } from "./statement.ts";
+export {
+  type MonthlyStatement,
+  readMonthlyStatement,
+  readStatement,
+  readStatements,
+  readTransactions,
+  type StatementLine,
+  type WalletTransaction,
+} from "./statement.ts";
 export {
   type CacheLoss,
   type FiguresByHour,

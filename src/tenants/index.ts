@@ -50,7 +50,6 @@ export {
   type StoredBudget,
 } from "./budgets.ts";
 export { endClaims } from "./claims.ts";
-export { getAccountLabel } from "./create-team.ts";
 export { type Branch, type EndedBranch, endBranch, listEndedBranches } from "./ended-branches.ts";
 export { findImported, type Imported, noteImported } from "./imported.ts";
 export { hashToken, invalidInvitation, readAccountInvitation } from "./invitations.ts";

@@ -7,7 +7,7 @@ import type { HttpDeps } from "../deps.ts";
 import { CursorQuery, readAccountId, readCursor, readSpan, spanFields } from "../forms/read-fields.ts";
 import { toAuditEntryJson, toIso } from "../forms/serializers.ts";
 import { withAdminSession } from "../lifecycle/session.ts";
-import { type DownloadFormat, type Page, streamDownload } from "./download.ts";
+import { type DownloadFormat, type Page, streamDownload } from "../forms/download.ts";
 
 const text = Type.Optional(Type.String({ minLength: 1, maxLength: 254 }));
 const Filter = Type.Object({ ...spanFields, actor: text, action: text, subject: text });

@@ -18,7 +18,7 @@ import { keyFields, readKeyFields, readMoment, readNewKeyFields, withModelIds } 
 import { pageSize, toIso, toKeyJson } from "../forms/serializers.ts";
 import { withAdminSession, withSession } from "../lifecycle/session.ts";
 import { formBody } from "../lifecycle/validate.ts";
-import { type Page, streamDownload } from "./download.ts";
+import { type Page, streamDownload } from "../forms/download.ts";
 
 const Moment = Type.String({ maxLength: 40 });
 const Rotation = formBody({ grace_seconds: Type.Optional(Type.Integer({ minimum: 0, maximum: graceSecondsMax })) });

@@ -5,7 +5,7 @@ import { emailsOf } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { nameOfModel } from "../forms/read-fields.ts";
 import { toRequestJson } from "../forms/request-json.ts";
-import { type DownloadFormat, type Page, streamDownload } from "./download.ts";
+import { type DownloadFormat, type Page, streamDownload } from "../forms/download.ts";
 
 const columns = [
   "id",

@@ -25,7 +25,7 @@ import { toRequestDetailJson, toRequestJson } from "../forms/request-json.ts";
 import { pageSize, toIso } from "../forms/serializers.ts";
 import type { ClientFormat } from "../lifecycle/http-call.ts";
 import { withSession } from "../lifecycle/session.ts";
-import type { DownloadFormat } from "./download.ts";
+import type { DownloadFormat } from "../forms/download.ts";
 import { streamRequests } from "./request-download.ts";
 
 const text = Type.Optional(Type.String({ minLength: 1, maxLength: 200 }));

@@ -23,7 +23,7 @@ import { emailsOf, maySeeAll } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { idOfModel, nameOfModel, readMoment } from "../forms/read-fields.ts";
 import { withSession } from "../lifecycle/session.ts";
-import { streamDownload } from "./download.ts";
+import { streamDownload } from "../forms/download.ts";
 import { readAccount } from "./requests.ts";
 import { type Metric, metrics, toFiguresJson, toMetric } from "./statistics-json.ts";
 
