@@ -28,10 +28,10 @@ import { SignInSection } from "./sign-in-section.tsx";
 import { UsageSection } from "./usage-section.tsx";
 
 const parts = [
+  ["activity", "Activity"],
   ["account", "Account"],
   ["keys", "API keys"],
   ["budgets", "Budgets"],
-  ["activity", "Activity"],
   ["sign-in", "Sign-in"],
 ] as const;
 
@@ -73,6 +73,9 @@ function Account({ account }: { account: AccountDetail }) {
         </Link>
         <Link className="btn" href={`/admin/gateway?account=${account.id}`}>
           Usage
+        </Link>
+        <Link className="btn" href={`/statement?account=${account.id}`}>
+          Statement
         </Link>
         {mayManage && me.own_account !== account.id && <DisableButton account={account} />}
       </PageHead>

@@ -31,6 +31,9 @@ export default function AccountsPage() {
   return (
     <>
       <PageHead title="Accounts" description="Users and teams of this gateway, with their balances, spend and roles.">
+        <Link className="btn" href="/admin/statements">
+          Statements
+        </Link>
         <DownloadLink href={toAccountsFile(query)} />
         {mayChange && (
           <>

@@ -228,7 +228,10 @@ const toMoverColumns = (name: string, toPath: (mover: Mover) => string): readonl
     cell: ({ cost_usd, before_usd }) => formatChange(Number(cost_usd), Number(before_usd)) ?? "new",
   },
 ];
-const accountMovers = toMoverColumns("Account", ({ value }) => `/admin/accounts/${value}`);
+const accountMovers = toMoverColumns(
+  "Account",
+  ({ value }) => `/admin/gateway?range=week&account=${encodeURIComponent(value)}`,
+);
 const modelMovers = toMoverColumns(
   "Model",
   ({ value }) => `/admin/gateway?range=week&by=account&model=${encodeURIComponent(value)}`,
