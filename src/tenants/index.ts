@@ -2,6 +2,7 @@ export { accountActions } from "./account-actions.ts";
 export { readAccountBudget, type SpentOwnBudget, setOwnBudget, toOwnPeriod } from "./account-budget.ts";
 export {
   type Account,
+  type AccountNames,
   type AccountRow,
   accountKinds,
   accountOrders,
@@ -13,7 +14,9 @@ export {
   findAccounts,
   findRecipient,
   isVerified,
+  labelsOf,
   listAccounts,
+  namesOf,
   newAccountRow,
   parseEmail,
   parseTeamAddress,

@@ -12,7 +12,7 @@ import {
   type StatusFilter,
   statusForms,
 } from "../../reports/index.ts";
-import { emailsOf } from "../../tenants/index.ts";
+import { namesOf } from "../../tenants/index.ts";
 import { defineCommand, UsageError } from "../command.ts";
 import { columns } from "../lib/format.ts";
 import { parseCount, parseKeyId, parseModelFilter, readModelNames } from "../lib/parse.ts";
@@ -87,10 +87,10 @@ export const requestShow = defineCommand({
       async ({ store }) => {
         const request = await readRequest(store, args.ID, undefined);
         if (request === undefined) throw new GatewayError("not_found", `There is no request ${args.ID} in the log`);
-        const email = (await emailsOf(store, [request.account_id])).get(request.account_id) ?? null;
+        const owner = (await namesOf(store, [request.account_id])).get(request.account_id);
         const charge = await explainCharge(store, request);
         const described = describeRequestDetail(request, charge, toIso);
-        return { ...toJson(request, described, nameOfModel), email, price_changed_by: charge?.price.changedBy ?? null };
+        return { ...toJson(request, described, nameOfModel), account_name: owner?.label ?? null, email: owner?.email ?? null, price_changed_by: charge?.price.changedBy ?? null };
       },
       now,
     );

@@ -10,7 +10,7 @@ import {
   readRequest,
   readRequests,
 } from "../../reports/index.ts";
-import { emailsOf, mayAdminister, maySeeAll } from "../../tenants/index.ts";
+import { namesOf, mayAdminister, maySeeAll } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import {
   CursorQuery,
@@ -63,14 +63,14 @@ export function requestsController(deps: HttpDeps, inbounds: readonly ClientForm
       async ({ user, query }) => {
         const filter = await readFilter(deps, { user, query, inbounds });
         const { requests, next } = await readRequests(store, filter, { limit: pageSize, before: readCursor(query) });
-        const emails = seesAll(user)
-          ? await emailsOf(
+        const owners = seesAll(user)
+          ? await namesOf(
               store,
               requests.map(({ account_id: accountId }) => accountId),
             )
           : undefined;
         return {
-          data: requests.map((request) => toRequestJson(request, emails)),
+          data: requests.map((request) => toRequestJson(request, owners)),
           next: next === undefined ? null : { before: toIso(next.at), before_id: next.id },
         };
       },
@@ -81,11 +81,11 @@ export function requestsController(deps: HttpDeps, inbounds: readonly ClientForm
     route.get("/requests/:id", async ({ user, params: { id } }) => {
       const request = await readRequest(store, id, seesAll(user) ? undefined : user.accountId);
       if (request === undefined) throw new GatewayError("not_found", "No request in the log has this id");
-      const emails = seesAll(user) ? await emailsOf(store, [request.account_id]) : undefined;
+      const owners = seesAll(user) ? await namesOf(store, [request.account_id]) : undefined;
       const keyNames = await readKeyNames(store, [request.key_id]);
       return {
         ...toRequestDetailJson(request, {
-          emails,
+          owners,
           seesWords: mayAdminister(user.role),
           charge: await explainCharge(store, request),
         }),

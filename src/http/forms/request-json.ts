@@ -10,14 +10,15 @@ import {
   type RequestDetail,
   readDetail,
 } from "../../reports/index.ts";
-import { toIso } from "./serializers.ts";
+import type { AccountNames } from "../../tenants/index.ts";
+import { toIso, toOwnerJson } from "./serializers.ts";
 
 /**
  * A request of the log. `state` is `refused` for one that did not become a call; `requests` is how many requests a
- * refused row stands for, and `requested_model` the name that the client sent where another model served it. `emails` are
+ * refused row stands for, and `requested_model` the name that the client sent where another model served it. `owners` are
  * given to administrators.
  */
-export function toRequestJson(request: LoggedRequest, emails?: ReadonlyMap<string, string>) {
+export function toRequestJson(request: LoggedRequest, owners?: ReadonlyMap<string, AccountNames>) {
   const { opened_at, account_id, premium, state, requests, cost_nanodollars, charged_nanodollars, ...more } = request;
   const { detail, cache_miss: _, cache_miss_place: __, cache_missed_tokens: ___, ...others } = more;
   const { cache_lost_nanodollars: ____, cache_saved_nanodollars, ...rest } = others;
@@ -28,7 +29,7 @@ export function toRequestJson(request: LoggedRequest, emails?: ReadonlyMap<strin
     finish_reasons: [...(finish ?? [])],
     at: toIso(opened_at),
     account: account_id,
-    email: emails?.get(account_id) ?? null,
+    ...toOwnerJson(owners, account_id),
     state: state ?? "refused",
     requests: requests ?? 1,
     premium: premium === null ? null : premium !== 0,
@@ -40,26 +41,26 @@ export function toRequestJson(request: LoggedRequest, emails?: ReadonlyMap<strin
 }
 
 /**
- * Serializes a request with all its details. `emails` is present for users who see all accounts. The providers'
+ * Serializes a request with all its details. `owners` is present for users who see all accounts. The providers'
  * messages for failed attempts may contain a part of the prompt, so only administrators get them.
  */
 export function toRequestDetailJson(
   request: RequestDetail,
   {
-    emails,
+    owners,
     seesWords,
     charge,
   }: {
-    emails: ReadonlyMap<string, string> | undefined;
+    owners: ReadonlyMap<string, AccountNames> | undefined;
     seesWords: boolean;
     charge: ExplainedCharge | undefined;
   },
 ) {
   const { message, settled_at, hold_nanodollars, node_id, ...rest } = request;
   const { attempts = [], ...more } = readDetail(request);
-  const seesAll = emails !== undefined;
+  const seesAll = owners !== undefined;
   return {
-    ...toRequestJson(rest, emails),
+    ...toRequestJson(rest, owners),
     hold_tokens: rest.hold_tokens,
     hold_usd: toUsd(hold_nanodollars),
     price_version: rest.price_version,

@@ -95,7 +95,7 @@ function Detail({ detail, isAdmin }: { detail: RequestDetail; isAdmin: boolean }
         {isAdmin && (
           <Fact name="Account">
             <LinkButton onClick={() => filterBy("account", detail.account)}>
-              {detail.email ?? detail.account}
+              {detail.account_name ?? detail.account}
             </LinkButton>
           </Fact>
         )}
