@@ -63,7 +63,7 @@ import {
   readHealth,
 } from "./providers/index.ts";
 import { openPluginManager } from "./providers/open-plugin-manager.bun.ts";
-import { keepDayLists, measureCalls, RefusalLog, readUsedModels, UsageRollup } from "./reports/index.ts";
+import { keepDayLists, measureCalls, PriceBook, RefusalLog, readUsedModels, UsageRollup } from "./reports/index.ts";
 
 const syncMs = 500;
 const pruneMs = 60_000;
@@ -192,6 +192,12 @@ export async function createApp(options: AppOptions): Promise<App> {
   const memory = openMemory(options, loadShedder);
   const endedBranches = new EndedBranches({ store, loadShedder, now });
   await endedBranches.load();
+  const prices = new PriceBook({ store, now });
+  const keepPrices = async ({ modelEntries }: PluginSnapshot["registry"]) => {
+    prices.note(modelEntries);
+    await prices.save().catch((error) => log.warn("maintenance_failed", { error }));
+  };
+  await keepPrices(providers.snapshot.registry);
   const http = createHttp(
     {
       ...(await openSignIn(options, now)),
@@ -242,10 +248,11 @@ export async function createApp(options: AppOptions): Promise<App> {
   });
   providers.start((snapshot) => {
     kernel.registry = snapshot.registry;
+    void keepPrices(snapshot.registry);
     options.onPluginsChanged?.(snapshot);
   });
   options.onPluginsChanged?.(providers.snapshot);
-  const stopMaintenance = startMaintenance(options, { accounts, ledger, refusals, rollup, endedBranches });
+  const stopMaintenance = startMaintenance(options, { accounts, ledger, prices, refusals, rollup, endedBranches });
   const stopAlerts = openAlerts({
     ...options,
     secrets: providers.settings.box,
@@ -465,9 +472,14 @@ function describeNoModel({ isConfigured, states, plugins, warnings }: PluginSnap
  */
 function startMaintenance(
   { store, log, config, now = Date.now }: AppOptions,
-  parts: Pick<App, "accounts" | "ledger"> & { refusals: RefusalLog; rollup: UsageRollup; endedBranches: EndedBranches },
+  parts: Pick<App, "accounts" | "ledger"> & {
+    prices: PriceBook;
+    refusals: RefusalLog;
+    rollup: UsageRollup;
+    endedBranches: EndedBranches;
+  },
 ): () => void {
-  const { accounts, ledger, refusals, rollup, endedBranches } = parts;
+  const { accounts, ledger, prices, refusals, rollup, endedBranches } = parts;
   const every = (ms: number, work: () => unknown) => {
     let hasFailed = false;
     return setInterval(async () => {
@@ -488,6 +500,7 @@ function startMaintenance(
       return ledger.sync();
     }),
     every(syncMs, () => endedBranches.load()),
+    every(syncMs, () => prices.save()),
     every(saveLastUsedMs, () => accounts.saveLastUsed()),
     every(pruneMs, () => store.blobs.prune(Date.now())),
     every(pruneMs, () => store.idempotencyKeys.prune(now())),

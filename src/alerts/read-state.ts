@@ -1,5 +1,6 @@
 import { statfs } from "node:fs/promises";
 import { hostname } from "node:os";
+import { accountLabel } from "../contract/index.ts";
 import { callKeyOfTime, readSpentBudgets, type Store } from "../db/index.ts";
 import type { Kernel } from "../kernel/index.ts";
 import type { ProviderHealth } from "../providers/index.ts";
@@ -98,7 +99,7 @@ async function readWallets({ db }: Store, { walletBelow, accountIds, now }: Want
   const rows = await db
     .selectFrom("wallets")
     .innerJoin("accounts", "accounts.id", "wallets.account_id")
-    .select(["accounts.id", "accounts.email", "wallets.balance_nanodollars"])
+    .select(["accounts.id", "accounts.email", "accounts.name", "wallets.balance_nanodollars"])
     .where("wallets.balance_nanodollars", "<", walletBelow)
     .where("accounts.disabled_at", "is", null)
     .where("accounts.billed_afterwards", "=", 0)
@@ -116,7 +117,11 @@ async function readWallets({ db }: Store, { walletBelow, accountIds, now }: Want
     .orderBy("wallets.balance_nanodollars")
     .limit(subjectsMax)
     .execute();
-  return rows.map(({ id, email, balance_nanodollars: nanodollars }) => ({ accountId: id, email, nanodollars }));
+  return rows.map(({ id, balance_nanodollars: nanodollars, ...names }) => ({
+    accountId: id,
+    account: accountLabel(names),
+    nanodollars,
+  }));
 }
 
 async function readEstimates({ db }: Store, now: number): Promise<SharedState["usage"]> {

@@ -79,7 +79,7 @@ export interface NodeState {
 
 /** State shared by all nodes. */
 export interface SharedState {
-  readonly wallets: readonly { readonly accountId: string; readonly email: string; readonly nanodollars: number }[];
+  readonly wallets: readonly { readonly accountId: string; readonly account: string; readonly nanodollars: number }[];
   /** Budgets in their running period. */
   readonly budgets: readonly SpentBudget[];
   /** Counts of the latest calls of a day. */
@@ -152,9 +152,9 @@ export function checkShared(state: SharedState, thresholds: Thresholds): Finding
 function findLowWallets({ wallets }: SharedState, threshold: number): Finding[] {
   return wallets
     .filter(({ nanodollars }) => nanodollars < threshold)
-    .map(({ accountId, email, nanodollars }) => {
+    .map(({ accountId, account, nanodollars }) => {
       const isEmpty = nanodollars <= 0;
-      const text = `${email}: balance ${toDollars(nanodollars)}, below ${toDollars(threshold)}`;
+      const text = `${toLine(account)}: balance ${toDollars(nanodollars)}, below ${toDollars(threshold)}`;
       return { rule: "wallet_low", subject: accountId, level: isEmpty ? 2 : 1, text };
     });
 }
@@ -185,11 +185,11 @@ function findSpentBudgets({ budgets }: SharedState, threshold: number): Finding[
   });
 }
 
-function toSpender({ subject, keyId, name, email }: SpentBudget): string {
-  if (subject === "account" || subject === "team") return `The ${subject} ${email}`;
+function toSpender({ subject, keyId, name, account }: SpentBudget): string {
+  if (subject === "account" || subject === "team") return `The ${subject} ${toLine(account)}`;
   if (subject === "key") return `The API key “${toLine(name)}” (${keyId})`;
   const words = subject.replace("_", " ");
-  return `${name === "" ? `Requests without ${words}` : `The ${words} “${toLine(name)}”`} of ${email}`;
+  return `${name === "" ? `Requests without ${words}` : `The ${words} “${toLine(name)}”`} of ${toLine(account)}`;
 }
 
 /** A name that anybody in an account may have chosen: one short line without the signs of Slack for mentions and links. */

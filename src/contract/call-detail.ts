@@ -25,6 +25,8 @@ export interface CallDetail {
   /** Name that the client sent, if another model served the call, as for a virtual model. */
   readonly requested?: string | undefined;
   readonly stream?: true | undefined;
+  /** The service tier whose rates it was charged by, if that is another than the model's own. */
+  readonly tier?: string | undefined;
   /** The finish reason of each choice. */
   readonly finish?: readonly string[] | undefined;
   /** The message that the caller was given. */

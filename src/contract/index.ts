@@ -1,3 +1,4 @@
+export { accountLabel, toRealEmail, toTeamAddress } from "./account-label.ts";
 export * from "./api-key.ts";
 export * from "./billing.ts";
 export * from "./cache-miss.ts";

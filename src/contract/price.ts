@@ -1,7 +1,15 @@
 import { createHash } from "node:crypto";
 import { type Static, type TOptional, Type } from "@sinclair/typebox";
 import { type Capability, capabilityForms } from "./capability.ts";
-import { getFallback, type MeterName, type Meters, meterNames, promptMeters, sumPromptTokens } from "./meters.ts";
+import {
+  getFallback,
+  type MeterName,
+  type Meters,
+  meterNames,
+  promptMeters,
+  sumPromptTokens,
+  unitMeters,
+} from "./meters.ts";
 
 /** A rate as people write it: decimal US dollars for a number of units, `{ "usd": "0.10", "per": 1000000 }`. */
 export const Rate = Type.Object(
@@ -225,6 +233,60 @@ export function costNanodollars(compiledPrice: CompiledPrice, meters: Meters): n
   if (isUnpriced && !isPriced) return undefined;
   if (sum > Number.MAX_SAFE_INTEGER) return exactCost(table, meters);
   return Math.ceil(sum / table.denominator);
+}
+
+/** What one meter contributes to a cost. */
+export interface CostLine {
+  readonly meter: MeterName;
+  readonly quantity: number;
+  /** The exact rate, with its markup; `undefined`: the price has none, and the quantity is not charged. */
+  readonly rate: Rate | undefined;
+  /** Quantity times rate, in whole nanodollars, rounded down. */
+  readonly nanodollars: number;
+}
+
+/** A cost as the sum of its lines and of `roundingNanodollars`. */
+export interface CostSum {
+  /** The rates apply to prompts that are longer; 0: to any. */
+  readonly aboveInputTokens: number;
+  readonly lines: readonly CostLine[];
+  /** The fractions of the lines together, rounded up. */
+  readonly roundingNanodollars: number;
+  readonly costNanodollars: number;
+}
+
+/** {@link costNanodollars} as a sum of lines, exact to the nanodollar. `undefined` where the cost is. */
+export function itemizeCost(compiledPrice: CompiledPrice, meters: Meters): CostSum | undefined {
+  const cost = costNanodollars(compiledPrice, meters);
+  if (cost === undefined) return undefined;
+  const { aboveInputTokens, numerators, denominator } = findTable(compiledPrice, meters);
+  const lines = meterNames.flatMap((meter): CostLine[] => {
+    const quantity = meters[meter];
+    if (quantity === undefined || quantity === 0) return [];
+    const numerator = numerators[meter];
+    if (numerator === undefined) return [{ meter, quantity, rate: undefined, nanodollars: 0 }];
+    const rate = toRate(numerator, denominator, getRateUnits(meter));
+    const nanodollars = Number((BigInt(quantity) * BigInt(numerator)) / BigInt(denominator));
+    return [{ meter, quantity, rate, nanodollars }];
+  });
+  const rounding = lines.reduce((rest, { nanodollars }) => rest - nanodollars, cost);
+  return { aboveInputTokens, lines, roundingNanodollars: rounding, costNanodollars: cost };
+}
+
+/** How many units people state a rate for: a million tokens or characters, a minute of audio, or one. */
+function getRateUnits(meter: MeterName): bigint {
+  if (meter === "audioMs") return 60_000n;
+  return meter === "character" || !unitMeters.includes(meter) ? 1_000_000n : 1n;
+}
+
+/** Nanodollars for one unit as an exact rate: for these units, or for the least multiple of them that has no fraction. */
+function toRate(numerator: number, denominator: number, units: bigint): Rate {
+  const [top, bottom] = reduce(BigInt(numerator), BigInt(denominator));
+  const isOf = (per: bigint) => ({ nanodollars: Number((top * per) / bottom), per: Number(per) });
+  const usual = isOf((units * bottom) / gcd(units, bottom));
+  const isExact = Number.isSafeInteger(usual.nanodollars) && Number.isSafeInteger(usual.per);
+  const { nanodollars, per } = isExact ? usual : isOf(bottom);
+  return { usd: formatUsd(nanodollars), per };
 }
 
 /** Money for people and for JSON: exact decimal US dollars, no exponent, `1500000` → `"0.0015"`. */

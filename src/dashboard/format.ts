@@ -44,6 +44,12 @@ export function formatUsd(usd: string | number): string {
   return `${sign}$${size.toLocaleString(locale, { minimumFractionDigits: 2, maximumSignificantDigits: 3, maximumFractionDigits: 9 })}`;
 }
 
+/** All decimals of an amount, of at least two: amounts that have to add up are not rounded. */
+export function formatExactUsd(text: string): string {
+  const [whole = "0", decimals = ""] = text.replace("-", "").split(".");
+  return `${text.startsWith("-") ? "−" : ""}$${formatCount(Number(whole))}.${decimals.padEnd(2, "0")}`;
+}
+
 /**
  * Formats dollars with a fixed number of decimals, so amounts below each other align and add up. An amount that is too
  * small for the decimals is shown as `<$0.0001` instead of zero.

@@ -75,6 +75,10 @@ export interface Database {
   settings: { name: string; value: string };
   providers: ProvidersTable;
   provider_keys: ProviderKeysTable;
+  /** Each price that a model has had here, by the version that calls record; `rates` is the JSON of a `CompiledPrice`. */
+  prices: { version: string; rates: string };
+  /** When the price of a model became another one; the first row of a model is its first price here. */
+  price_changes: { model: string; changed_at: number; version: string };
   provider_attempts: ProviderAttemptsTable;
   provider_outcomes: ProviderOutcomesTable;
   contents: ContentsTable;

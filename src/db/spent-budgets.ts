@@ -1,5 +1,5 @@
 import { type Kysely, type RawBuilder, sql } from "kysely";
-import type { Budget, BudgetSubject } from "../contract/index.ts";
+import { accountLabel, type Budget, type BudgetSubject } from "../contract/index.ts";
 import { isInPeriod, isInRun, raisedBudget } from "./dates.ts";
 import { isTeam } from "./key-query.ts";
 import type { Database } from "./schema.ts";
@@ -8,7 +8,8 @@ import type { Database } from "./schema.ts";
 export interface SpentBudget {
   readonly id: string;
   readonly accountId: string;
-  readonly email: string;
+  /** The account in one line: see `accountLabel`. */
+  readonly account: string;
   readonly subject: BudgetSubject;
   /** Absent for other subjects than keys. */
   readonly keyId?: string;
@@ -58,7 +59,7 @@ function budgetsOfAccounts({ db }: Reader, { accountIds }: BudgetFilter, isOfGat
         : join.onRef("accounts.id", "=", "budgets.account_id"),
     )
     .select(["budgets.id", "budgets.subject", "budgets.budget_period as period"])
-    .select(["accounts.id as account_id", "accounts.email"])
+    .select(["accounts.id as account_id", "accounts.email", "accounts.name as account_name"])
     .where("accounts.disabled_at", "is", null)
     .$if(accountIds !== undefined, (query) => query.where("accounts.id", "in", accountIds ?? []));
 }
@@ -140,11 +141,13 @@ function toSpentBudget(row: {
   period: Budget["period"];
   account_id: string;
   email: string;
+  account_name: string | null;
   name: string;
   amount: number;
   spent: number;
 }): SpentBudget {
-  const { id, subject, period, account_id: accountId, email, name } = row;
+  const { id, subject, period, account_id: accountId, email, account_name: accountName, name } = row;
+  const account = accountLabel({ email, name: accountName });
   const figures = { budgetNanodollars: Number(row.amount), spentNanodollars: Number(row.spent) };
-  return { id, subject, period, accountId, email, name, ...figures };
+  return { id, subject, period, accountId, account, name, ...figures };
 }

@@ -1,5 +1,5 @@
 import type { Transaction } from "kysely";
-import { GatewayError } from "../contract/index.ts";
+import { GatewayError, toRealEmail } from "../contract/index.ts";
 import type { Database, Store, TeamRole } from "../db/index.ts";
 import { takeTeamInvitation, teamWriter } from "../tenants/index.ts";
 import type { SessionUser } from "./sessions.ts";
@@ -7,7 +7,8 @@ import type { SessionUser } from "./sessions.ts";
 /** An account that a person can work in. */
 export interface Team {
   readonly accountId: string;
-  readonly email: string;
+  /** `null`: a team without one. */
+  readonly email: string | null;
   readonly name: string | undefined;
   readonly teamRole: TeamRole;
   readonly isOwn: boolean;
@@ -26,11 +27,11 @@ export async function listTeams({ db }: Pick<Store, "db">, userId: string): Prom
     .where((where) => where.or([where("accounts.id", "in", own), where("accounts.id", "in", teams)]))
     .where("accounts.disabled_at", "is", null)
     .execute();
-  const label = ({ name, email }: Team) => (name ?? email).toLowerCase();
+  const label = ({ name, email }: Team) => (name ?? email ?? "").toLowerCase();
   return rows
     .map(({ id, email, name, role }) => ({
       accountId: id,
-      email,
+      email: toRealEmail(email),
       name: name ?? undefined,
       teamRole: role ?? ("admin" as const),
       isOwn: role === null,

@@ -53,3 +53,9 @@ export function priceOfRun(run: ModelRun, meters: Meters): CompiledPrice | undef
   const served = getOwn(compiledPrice.serviceTiers, servedTier);
   return served !== undefined && (costNanodollars(served, meters) ?? own) < own ? served : compiledPrice;
 }
+
+/** The service tier of a model whose price this is; `undefined`: the model's own. */
+export function tierOfPrice({ modelEntry }: ModelRun, price: CompiledPrice | undefined): string | undefined {
+  const tiers = Object.entries(modelEntry.compiledPrice?.serviceTiers ?? {});
+  return tiers.find(([, own]) => own === price)?.[0];
+}

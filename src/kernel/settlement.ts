@@ -37,7 +37,7 @@ import {
   toQuotaTokens,
   UsageMeter,
 } from "./normalize/usage-meter.ts";
-import { priceOfRun } from "./service-tier.ts";
+import { priceOfRun, tierOfPrice } from "./service-tier.ts";
 import type { CapabilityHandler, Kernel } from "./types.ts";
 
 const messageCharactersMax = 500;
@@ -216,7 +216,7 @@ export async function settle(kernel: Kernel, run: ModelRun, watch?: PromptWatch)
     protocol: capability === "chat" ? protocol : undefined,
     clientRequestId,
     cache,
-    detail: formatCallDetail(run, kernel),
+    detail: formatCallDetail(run, kernel, tierOfPrice(run, price)),
   });
 }
 
@@ -255,7 +255,7 @@ function describeMeters(meters: Meters): string {
 }
 
 /** JSON of the {@link CallDetail}; undefined when there is nothing to tell. */
-function formatCallDetail(run: ModelRun, { registry }: Pick<Kernel, "registry">): string | undefined {
+function formatCallDetail(run: ModelRun, { registry }: Pick<Kernel, "registry">, tier?: string): string | undefined {
   const { call, sink, answer, error, attempts, ignored, lowered, cacheMarks } = run;
   const { finishReasons } = answer;
   const { warnings } = call;
@@ -265,6 +265,7 @@ function formatCallDetail(run: ModelRun, { registry }: Pick<Kernel, "registry">)
   const detail: CallDetail = {
     requested: registry.byName(body.model) === run.modelEntry ? undefined : body.model,
     stream: sink === undefined ? undefined : true,
+    tier,
     finish: finishReasons?.length ? finishReasons : undefined,
     error: error?.message.slice(0, messageCharactersMax),
     attempts: failedAttempts.length === 0 ? undefined : failedAttempts,

@@ -1,5 +1,6 @@
-import { type CallDetail, formatUsd, usageColumns } from "../contract/index.ts";
-import type { LoggedRequest, RequestDetail } from "./requests.ts";
+import { formatUsd, usageColumns } from "../contract/index.ts";
+import { describeCharge, type ExplainedCharge } from "./explain-charge.ts";
+import { type LoggedRequest, type RequestDetail, readDetail } from "./requests.ts";
 
 /** The API and the command line show a request alike, but for its times and the names of its owners. */
 export function describeRequest(request: LoggedRequest) {
@@ -40,13 +41,18 @@ export function describeMiss(request: LoggedRequest) {
   return { kind, place, tokens: tokens ?? 0, lost_usd: toUsd(request.cache_lost_nanodollars) };
 }
 
-/** Without the words of providers, which may repeat a part of the prompt. */
-export function describeRequestDetail(request: RequestDetail) {
+/** Without the words of providers, which may repeat a part of the prompt. Times of the charge are as `toTime` writes them. */
+export function describeRequestDetail<Time>(
+  request: RequestDetail,
+  charge: ExplainedCharge | undefined,
+  toTime: (at: number) => Time,
+) {
   const { attempts = [], error, stream, finish = [], cache_marks = null, cache } = readDetail(request);
   return {
     ...describeRequest(request),
     error: request.message ?? error ?? null,
     price_version: request.price_version,
+    charge: describeCharge(charge, toTime),
     hold_usd: toUsd(request.hold_nanodollars),
     hold_tokens: request.hold_tokens,
     stream: stream ?? false,
@@ -60,11 +66,6 @@ export function describeRequestDetail(request: RequestDetail) {
       duration_ms,
     })),
   };
-}
-
-/** Reads what the gateway has written. */
-export function readDetail({ detail }: Pick<LoggedRequest, "detail">): CallDetail {
-  return detail === null ? {} : JSON.parse(detail);
 }
 
 function toUsd(nanodollars: number | null): string | null {

@@ -1,7 +1,19 @@
-export { describeMiss, describeRequest, describeRequestDetail, readDetail } from "./describe-request.ts";
+export { describeMiss, describeRequest, describeRequestDetail } from "./describe-request.ts";
 export { describeSession } from "./describe-session.ts";
+export {
+  describeStatement,
+  describeWalletSums,
+  monthPattern,
+  statementColumns,
+  statementsColumns,
+  toMonthSpan,
+  toStatementRows,
+  toStatementsRow,
+} from "./describe-statement.ts";
+export { describeCharge, type ExplainedCharge, explainCharge } from "./explain-charge.ts";
 export { type CallsWanted, exportCalls, exportEnds, type WrittenCall } from "./export-calls.ts";
 export { type MeasureQuery, type Measures, measureCalls, readUsedModels } from "./measure.ts";
+export { PriceBook } from "./price-book.ts";
 export { RefusalLog, refusalsOfAccountMax } from "./refusal-log.ts";
 export {
   findRequests,
@@ -12,6 +24,7 @@ export {
   type RecentCall,
   type RequestDetail,
   type RequestFilter,
+  readDetail,
   readLatestCalls,
   readRecentCalls,
   readRefusalReasons,
@@ -33,7 +46,15 @@ export {
   type SessionFigures,
 } from "./session-bill.ts";
 export type { SessionQuery } from "./session-rows.ts";
-export { readMonthlyStatement, readStatement, type StatementLine } from "./statement.ts";
+export {
+  type MonthlyStatement,
+  readMonthlyStatement,
+  readStatement,
+  readStatements,
+  readTransactions,
+  type StatementLine,
+  type WalletTransaction,
+} from "./statement.ts";
 export {
   type CacheLoss,
   type FiguresByHour,

@@ -4,7 +4,7 @@
  */
 import { createHash } from "node:crypto";
 import { type RawBuilder, type Selectable, sql } from "kysely";
-import { usageColumns } from "../contract/index.ts";
+import { type CallDetail, usageColumns } from "../contract/index.ts";
 import {
   type CallState,
   callKeyOfTime,
@@ -73,6 +73,11 @@ export type LoggedRequest = Pick<Calls, "id" | "account_id" | "key_id" | "opened
 export type RequestDetail = LoggedRequest &
   Columns<Calls, (typeof detailed)[number]> &
   Columns<Refusals, (typeof detailOfRefusals)[number]>;
+
+/** Reads what the gateway has written. */
+export function readDetail({ detail }: Pick<LoggedRequest, "detail">): CallDetail {
+  return detail === null ? {} : JSON.parse(detail);
+}
 
 type LogTable = "calls" | "open_calls" | "refusals";
 

@@ -1,4 +1,6 @@
+import { type RawBuilder, sql } from "kysely";
 import { dayOf, type Store, startOfDay, startOfPeriod } from "../db/index.ts";
+import { isBehind, type PageQuery, toPageStart } from "../db/page.ts";
 import { readUsageBuckets, type UsageFigures } from "./usage.ts";
 
 /** A line of an account's statement: a movement made by hand, or all charges of a UTC day together. */
@@ -92,4 +94,133 @@ export async function readMonthlyStatement(
     transactions: within.filter(({ kind }) => kind !== "charges"),
     closingNanodollars: within.at(-1)?.balanceNanodollars ?? openingNanodollars,
   };
+}
+
+/** The wallet of an account in a UTC month, in sums; they add up to the closing balance. */
+export interface WalletSums {
+  readonly openingNanodollars: number;
+  readonly creditsNanodollars: number;
+  /** Negative. */
+  readonly debitsNanodollars: number;
+  /** Negative where the wallet paid. */
+  readonly chargesNanodollars: number;
+  readonly closingNanodollars: number;
+}
+
+/** An account with its sums of a month. */
+export interface AccountSums {
+  readonly account: { readonly id: string; readonly email: string; readonly name: string | null };
+  readonly sums: WalletSums;
+}
+
+/**
+ * A page of accounts with their sums, oldest accounts first. Accounts without any movement until the end of the span are left
+ * out, so a page may have fewer than `limit`; `next` is where the next page begins, and absent on the last one.
+ *
+ * @throws {GatewayError} `invalid_request` for an `after` that is no account.
+ */
+export async function readStatements(
+  { db }: Pick<Store, "db">,
+  span: { readonly from: number; readonly until: number },
+  { limit, after }: PageQuery,
+): Promise<{ readonly rows: readonly AccountSums[]; readonly next: string | undefined }> {
+  let query = db.selectFrom("accounts").select(["id", "email", "name"]);
+  if (after !== undefined) {
+    const last = db.selectFrom("accounts").select(["id", "created_at"]).where("id", "=", after);
+    query = query.where(isBehind("created_at", "id", toPageStart(await last.executeTakeFirst(), after)));
+  }
+  const accounts = await query.orderBy("created_at").orderBy("id").limit(limit).execute();
+  const sums = await readWalletSums(
+    { db },
+    accounts.map(({ id }) => id),
+    span,
+  );
+  const rows = accounts.flatMap((account) => {
+    const own = sums.get(account.id);
+    return own === undefined ? [] : [{ account, sums: own }];
+  });
+  return { rows, next: accounts.length < limit ? undefined : accounts.at(-1)?.id };
+}
+
+/**
+ * The sums of several accounts, by their ids. Accounts without any movement until the end of the span are left out.
+ *
+ * @param span First moment of the month, and first moment of the next month.
+ */
+async function readWalletSums(
+  { db }: Pick<Store, "db">,
+  accountIds: readonly string[],
+  { from, until }: { from: number; until: number },
+): Promise<ReadonlyMap<string, WalletSums>> {
+  if (accountIds.length === 0) return new Map();
+  const [startDay, endDay] = [dayOf(from), dayOf(until)];
+  const sumIf = (condition: RawBuilder<unknown>, amount: RawBuilder<unknown>) =>
+    sql<number>`coalesce(cast(sum(case when ${condition} then ${amount} else 0 end) as bigint), 0)`;
+  const moved = sql`amount_nanodollars`;
+  const [byHand, charges] = await Promise.all([
+    db
+      .selectFrom("transactions")
+      .select([
+        "account_id",
+        sumIf(sql`at < ${from}`, moved).as("before"),
+        sumIf(sql`at >= ${from} and amount_nanodollars > 0`, moved).as("credits"),
+        sumIf(sql`at >= ${from} and amount_nanodollars < 0`, moved).as("debits"),
+      ])
+      .where("account_id", "in", accountIds)
+      .where("at", "<", until)
+      .groupBy("account_id")
+      .execute(),
+    db
+      .selectFrom("daily_charges")
+      .select([
+        "account_id",
+        sumIf(sql`day < ${startDay}`, sql`charged_nanodollars`).as("before"),
+        sumIf(sql`day >= ${startDay}`, sql`charged_nanodollars`).as("charges"),
+      ])
+      .where("account_id", "in", accountIds)
+      .where("day", "<", endDay)
+      .groupBy("account_id")
+      .execute(),
+  ]);
+  const sums = new Map<string, WalletSums>();
+  const chargesOf = new Map(charges.map((row) => [row.account_id, row]));
+  for (const id of new Set([...byHand, ...charges].map((row) => row.account_id))) {
+    const hand = byHand.find((row) => row.account_id === id);
+    const spent = chargesOf.get(id);
+    const openingNanodollars = Number(hand?.before ?? 0) - Number(spent?.before ?? 0);
+    const [creditsNanodollars, debitsNanodollars] = [Number(hand?.credits ?? 0), Number(hand?.debits ?? 0)];
+    const chargesNanodollars = 0 - Number(spent?.charges ?? 0);
+    const closingNanodollars = openingNanodollars + creditsNanodollars + debitsNanodollars + chargesNanodollars;
+    sums.set(id, { openingNanodollars, creditsNanodollars, debitsNanodollars, chargesNanodollars, closingNanodollars });
+  }
+  return sums;
+}
+
+/** A movement of a wallet other than the charge of a call. */
+export interface WalletTransaction {
+  readonly id: string;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  readonly kind: string;
+  readonly nanodollars: number;
+  readonly note: string | undefined;
+}
+
+/** A page of the transactions of an account, newest first. @throws {GatewayError} `invalid_request` for an unknown `after`. */
+export async function readTransactions(
+  { db }: Pick<Store, "db">,
+  accountId: string,
+  { limit, after }: { readonly limit: number; readonly after?: string | undefined },
+): Promise<WalletTransaction[]> {
+  const all = db.selectFrom("transactions").where("account_id", "=", accountId);
+  let query = all.select(["id", "at", "kind", "amount_nanodollars as nanodollars", "note"]);
+  if (after !== undefined) {
+    const last = await all.select(["id", "at"]).where("id", "=", after).executeTakeFirst();
+    const { at, id } = toPageStart(last, after);
+    query = query
+      .where("at", "<=", at)
+      .where((where) => where.or([where("at", "<", at), where("id", "<", id)]));
+  }
+  const rows = await query.orderBy("at", "desc").orderBy("id", "desc").limit(limit).execute();
+  return rows.map(({ note, ...row }) => ({ ...row, note: note ?? undefined }));
 }

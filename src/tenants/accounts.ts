@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { type RawBuilder, type Selectable, sql } from "kysely";
-import { type Budget, checkName, GatewayError, isAmount } from "../contract/index.ts";
+import { accountLabel, type Budget, checkName, GatewayError, isAmount, toRealEmail } from "../contract/index.ts";
 import {
   compareFound,
   type Database,
@@ -278,7 +278,37 @@ export async function readRoles({ db }: Store, accountId?: string): Promise<Read
   return new Map((await query.execute()).map((row) => [row.account_id, row.role]));
 }
 
-/** Maps account ids to e-mails; unknown ids are left out. */
+/** An account as people read it: see {@link accountLabel}. */
+export interface AccountNames {
+  readonly label: string;
+  readonly name: string | null;
+  /** `null`: a team without one of its own. */
+  readonly email: string | null;
+}
+
+/** Maps account ids to their names; unknown ids are left out. */
+export async function namesOf(
+  { db }: Pick<Store, "db">,
+  accountIds: readonly string[],
+): Promise<ReadonlyMap<string, AccountNames>> {
+  const ids = [...new Set(accountIds)];
+  if (ids.length === 0) return new Map();
+  const rows = await db.selectFrom("accounts").select(["id", "email", "name"]).where("id", "in", ids).execute();
+  return new Map(
+    rows.map((row) => [row.id, { label: accountLabel(row), name: row.name, email: toRealEmail(row.email) }]),
+  );
+}
+
+/** Maps account ids to their names in one line; unknown ids are left out. */
+export async function labelsOf(
+  store: Pick<Store, "db">,
+  accountIds: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const names = await namesOf(store, accountIds);
+  return new Map([...names].map(([id, { label }]) => [id, label]));
+}
+
+/** Maps account ids to e-mails, also those that teams have for programs alone; unknown ids are left out. */
 export async function emailsOf({ db }: Store, accountIds: readonly string[]): Promise<ReadonlyMap<string, string>> {
   const ids = [...new Set(accountIds)];
   if (ids.length === 0) return new Map();

@@ -1,5 +1,5 @@
 import type { Transaction } from "kysely";
-import { checkName, GatewayError } from "../contract/index.ts";
+import { checkName, GatewayError, toRealEmail, toTeamAddress } from "../contract/index.ts";
 import type { Database } from "../db/index.ts";
 import { accountRowOf, newAccountId } from "./accounts.ts";
 import { lockAccount } from "./lock-account.ts";
@@ -8,8 +8,6 @@ import { listPeople } from "./people.ts";
 /** Teams that a person may create, also those that they have left. */
 const foundedMax = 10;
 const nameLengthMax = 60;
-/** A reserved name: no mail can be received there. */
-const addressHost = "teams.invalid";
 
 /**
  * Creates a team and makes its founder an admin: an account with an empty wallet. It has no free quota until an
@@ -37,7 +35,7 @@ export async function createTeam(
     );
   }
   const id = newAccountId();
-  const row = accountRowOf({ id, email: toAddress(name, id), name }, now);
+  const row = accountRowOf({ id, email: toTeamAddress(name, id), name }, now);
   const team = { ...row, free_tokens_per_day: 0, founded_by: founder };
   await db.insertInto("accounts").values(team).execute();
   const { id: user_id } = await db
@@ -65,29 +63,9 @@ export async function renameTeam(
   }
   const account = db.selectFrom("accounts").select(["name", "email"]).where("id", "=", accountId);
   const before = await account.executeTakeFirstOrThrow();
-  const email = before.email.endsWith(`@${addressHost}`) ? toAddress(name, accountId) : before.email;
+  const email = toRealEmail(before.email) ?? toTeamAddress(name, accountId);
   await db.updateTable("accounts").set({ name, email }).where("id", "=", accountId).execute();
   return { name, before: before.name };
-}
-
-/** The name of an account for people: the name of a team without its own address, otherwise the e-mail. */
-export function getAccountLabel({
-  email,
-  name,
-}: {
-  readonly email: string;
-  readonly name?: string | undefined;
-}): string {
-  return (email.endsWith(`@${addressHost}`) ? name : undefined) ?? email;
-}
-
-/** Creates the address of a team: every account needs one, because commands and lists name accounts by it. */
-export function toAddress(name: string, accountId: string): string {
-  const words = name
-    .toLowerCase()
-    .replaceAll(/[^a-z0-9]+/g, "-")
-    .replaceAll(/^-|-$/g, "");
-  return `${words.slice(0, 40) || "team"}-${accountId.slice(-6)}@${addressHost}`;
 }
 
 function parseTeamName(text: string): string {

@@ -2,6 +2,7 @@ export { accountActions } from "./account-actions.ts";
 export { readAccountBudget, type SpentOwnBudget, setOwnBudget, toOwnPeriod } from "./account-budget.ts";
 export {
   type Account,
+  type AccountNames,
   type AccountRow,
   accountKinds,
   accountOrders,
@@ -13,7 +14,9 @@ export {
   findAccounts,
   findRecipient,
   isVerified,
+  labelsOf,
   listAccounts,
+  namesOf,
   newAccountRow,
   parseEmail,
   parseTeamAddress,
@@ -50,7 +53,6 @@ export {
   type StoredBudget,
 } from "./budgets.ts";
 export { endClaims } from "./claims.ts";
-export { getAccountLabel } from "./create-team.ts";
 export { type Branch, type EndedBranch, endBranch, listEndedBranches } from "./ended-branches.ts";
 export { findImported, type Imported, noteImported } from "./imported.ts";
 export { hashToken, invalidInvitation, readAccountInvitation } from "./invitations.ts";

@@ -1,6 +1,6 @@
 import type { Transaction } from "kysely";
 import { type Administrator, createAudited, recordAudit } from "../audit/index.ts";
-import { formatUsd, GatewayError, isAmount } from "../contract/index.ts";
+import { formatUsd, GatewayError, isAmount, toTeamAddress } from "../contract/index.ts";
 import {
   type Database,
   inQuietTransaction,
@@ -25,7 +25,6 @@ import {
   takenEmail,
 } from "./accounts.ts";
 import type { AccountChanges } from "./change-account.ts";
-import { toAddress } from "./create-team.ts";
 import { invite } from "./invitations.ts";
 import { addPerson } from "./people.ts";
 import { lockManaged, lockOwners } from "./roles.ts";
@@ -148,7 +147,7 @@ async function createEmpty(
     });
   }
   const id = newAccountId();
-  const place = address === undefined ? toAddress(name, id) : parseTeamAddress(address);
+  const place = address === undefined ? toTeamAddress(name, id) : parseTeamAddress(address);
   const row = accountRowOf({ id, email: place, name: parseName(name) }, now());
   try {
     await scope.db.insertInto("accounts").values(row).execute();

@@ -1,5 +1,6 @@
 import { commandLine, createAudited } from "../../audit/index.ts";
 import { getPublicOrigin } from "../../config/index.ts";
+import { accountLabel, toRealEmail } from "../../contract/index.ts";
 import { makeTemporaryPassword } from "../../identity/index.ts";
 import { readWalletState } from "../../ledger/index.ts";
 import { toTerminalLine } from "../../lib/terminal-text.ts";
@@ -42,13 +43,13 @@ export const accountList = defineCommand({
     const { accounts, roleOf } = await withStore(config, async ({ store, accounts }) => {
       return { accounts: await accounts.list(), roleOf: await readRoles(store) };
     });
-    const stateOf = ({ id, holder, disabledAt }: Account) =>
+    const stateOf = ({ id, email, holder, disabledAt }: Account) =>
       [
-        roleOf.get(id) ?? "no sign-in yet",
+        roleOf.get(id) ?? (toRealEmail(email) === null ? "team" : "no sign-in yet"),
         ...(holder === "claimed" ? ["only claimed"] : []),
         ...(disabledAt === undefined ? [] : ["disabled"]),
       ].join(", ");
-    const rows = accounts.map((account) => [account.id, account.email, stateOf(account), account.name ?? ""]);
+    const rows = accounts.map((account) => [account.id, accountLabel(account), stateOf(account), account.name ?? ""]);
     const empty = "No accounts yet; create one with modelgate account create --email E";
     const json = accounts.map((account) => ({ ...accountOutput(account), role: roleOf.get(account.id) ?? null }));
     return { json, text: rows.length === 0 ? empty : columns([["id", "e-mail", "role", "name"], ...rows]) };
@@ -106,7 +107,7 @@ export const accountSet = defineCommand({
     };
     const json = await withStore(config, change, now);
     const limited = json.allowed_models === null ? [] : [`models: ${json.allowed_models.join(", ")}`];
-    const parts = [json.email, json.role ?? "no sign-in yet", json.name ?? [], limited].flat().map(toTerminalLine);
+    const parts = [json.email ?? json.name ?? json.id, json.role ?? "no sign-in yet", json.name ?? [], limited].flat().map(toTerminalLine);
     return { json, text: parts.join("  ") };
   },
 });
@@ -127,7 +128,7 @@ function switchCommand(name: "disable" | "enable", description: string) {
       };
       const account = await withStore(config, change, now);
       const json = { ...accountOutput(account), disabled_at: toIsoTime(account.disabledAt) };
-      return { json, text: `${account.id}  ${toTerminalLine(account.email)}  ${name}d` };
+      return { json, text: `${account.id}  ${toTerminalLine(accountLabel(account))}  ${name}d` };
     },
   });
 }
@@ -184,11 +185,11 @@ export const quotaSet = defineCommand({
   example: "quota set --account ada@example.org --tokens 1000000",
   async run(_context, { flags, config }) {
     const tokens = parseTokens(flags.tokens);
-    const { id, email } = await withStore(config, async ({ accounts, actions }) => {
+    const { id, label } = await withStore(config, async ({ accounts, actions }) => {
       const account = await expectRecipient(accounts, flags.account);
       await actions.setQuota(commandLine, account.id, tokens);
-      return account;
+      return { id: account.id, label: accountLabel(account) };
     });
-    return { json: { id, free_tokens_per_day: tokens }, text: `${email} has ${tokens} free tokens per day` };
+    return { json: { id, free_tokens_per_day: tokens }, text: `${label} has ${tokens} free tokens per day` };
   },
 });

@@ -40,6 +40,7 @@ import {
 } from "./provider.ts";
 import { requestList, requestShow } from "./request.ts";
 import { sessionEnd, sessionShow } from "./session.ts";
+import { statementShow } from "./statement.ts";
 import { backup, config, health, serve, version } from "./system.ts";
 import { teamBudget, teamInvite, teamList, teamRemove, teamSet } from "./team.ts";
 import { walletCredit, walletDebit, walletShow } from "./wallet.ts";
@@ -77,6 +78,7 @@ const own: readonly Command[] = [
   walletCredit,
   walletDebit,
   walletShow,
+  statementShow,
   quotaSet,
   models,
   pluginList,

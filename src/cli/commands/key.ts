@@ -1,4 +1,4 @@
-import { formatUsd, type KeyLimits } from "../../contract/index.ts";
+import { accountLabel, formatUsd, type KeyLimits } from "../../contract/index.ts";
 import { type ApiKey, cacheMarksSettings, graceSecondsDefault } from "../../keys/index.ts";
 import { defineCommand, UsageError } from "../command.ts";
 import { columns, toIsoTime } from "../lib/format.ts";
@@ -86,14 +86,14 @@ export const keyList = defineCommand({
   args: [],
   example: "key list --account ada@example.org",
   async run(_context, { flags, config, now }) {
-    const { keys, emails } = await withStore(config, async ({ accounts }) => {
+    const { keys, owners } = await withStore(config, async ({ accounts }) => {
       const account = flags.account === undefined ? undefined : await expectAccount(accounts, flags.account);
-      const emails = new Map((await accounts.list()).map(({ id, email }) => [id, email]));
-      return { keys: await accounts.listKeys(account?.id), emails };
+      const owners = new Map((await accounts.list()).map((one) => [one.id, accountLabel(one)]));
+      return { keys: await accounts.listKeys(account?.id), owners };
     });
     const rows = keys.map((key) => {
       const models = key.allowedModels === undefined ? "all models" : key.allowedModels.join(",");
-      const owner = emails.get(key.accountId) ?? key.accountId;
+      const owner = owners.get(key.accountId) ?? key.accountId;
       return [key.id, owner, key.name, formatState(key, now), models, formatBudget(key), formatLastUse(key)];
     });
     const heading = ["id", "account", "name", "state", "models", "budget", "last use"];

@@ -3,6 +3,7 @@ import {
   type describeMiss,
   describeRequest,
   describeRequestDetail,
+  explainCharge,
   findRequests,
   type LoggedRequest,
   parseStatusFilter,
@@ -11,7 +12,7 @@ import {
   type StatusFilter,
   statusForms,
 } from "../../reports/index.ts";
-import { emailsOf } from "../../tenants/index.ts";
+import { namesOf } from "../../tenants/index.ts";
 import { defineCommand, UsageError } from "../command.ts";
 import { columns } from "../lib/format.ts";
 import { parseCount, parseKeyId, parseModelFilter, readModelNames } from "../lib/parse.ts";
@@ -86,12 +87,14 @@ export const requestShow = defineCommand({
       async ({ store }) => {
         const request = await readRequest(store, args.ID, undefined);
         if (request === undefined) throw new GatewayError("not_found", `There is no request ${args.ID} in the log`);
-        const email = (await emailsOf(store, [request.account_id])).get(request.account_id) ?? null;
-        return { ...toJson(request, describeRequestDetail(request), nameOfModel), email };
+        const owner = (await namesOf(store, [request.account_id])).get(request.account_id);
+        const charge = await explainCharge(store, request);
+        const described = describeRequestDetail(request, charge, toIso);
+        return { ...toJson(request, described, nameOfModel), account_name: owner?.label ?? null, email: owner?.email ?? null, price_changed_by: charge?.price.changedBy ?? null };
       },
       now,
     );
-    const { usage, failed_attempts: attempts, finish_reasons: reasons, cache_miss: miss, ...fields } = json;
+    const { usage, charge, failed_attempts: attempts, finish_reasons: reasons, cache_miss: miss, ...fields } = json;
     const failures = attempts.map(({ provider, status, error, duration_ms: ms }) => {
       return `${provider}: ${error}${status === null ? "" : ` (status ${status})`} after ${ms} ms`;
     });
@@ -100,12 +103,36 @@ export const requestShow = defineCommand({
       failed_attempts: failures.join("; "),
       cache_miss: miss === null ? "" : describe(miss),
     };
-    const shown = Object.entries({ ...fields, ...lists, ...usage }).filter(
+    const shown = Object.entries({ ...fields, ...lists, ...(charge === null && usage) }).filter(
       ([, value]) => value !== null && value !== "",
     );
-    return { json, text: columns(shown.map(([name, value]) => [name.replaceAll("_", " "), String(value)])) };
+    const facts = shown.map(([name, value]) => [name.replaceAll("_", " "), String(value)]);
+    return { json, text: columns([...facts, ...(charge === null ? [] : toSum(charge))]) };
   },
 });
+
+const toIso = (at: number) => new Date(at).toISOString();
+
+/** The charge as lines, such as `41 input tokens × 2.40 USD per 1000000 = 0.0000984 USD`. */
+function toSum({ lines, total_usd, service_tier: tier, above_input_tokens: above, price }: Charge): string[][] {
+  const notes = [
+    tier === null ? undefined : `rates of the tier ${tier.name}; standard ${tier.standard_usd ?? "unknown"} USD`,
+    above === null ? undefined : `rates of prompts above ${above} tokens`,
+    price.changed_at === null ? undefined : `price changed at ${price.changed_at}`,
+    price.replaced_at === null ? undefined : `price replaced at ${price.replaced_at}`,
+  ];
+  return [
+    ...lines.map(({ kind, meter, quantity, rate, amount_usd: usd }) => {
+      if (kind !== "usage") return [kind.replaceAll("_", " "), `${usd} USD`];
+      const each = rate === null ? "no rate" : `${rate.usd} USD per ${rate.per}`;
+      return [(meter ?? "").replaceAll("_", " "), `${quantity} × ${each} = ${usd} USD`];
+    }),
+    ["total", `${total_usd} USD`],
+    ...notes.flatMap((note) => (note === undefined ? [] : [["price", note]])),
+  ];
+}
+
+type Charge = NonNullable<ReturnType<typeof describeRequestDetail<string>>["charge"]>;
 
 /** Such as `tools (tools[3]), 41200 tokens, $0.12`. */
 function describe({ kind, place, tokens, lost_usd: lost }: NonNullable<ReturnType<typeof describeMiss>>): string {

@@ -1,6 +1,6 @@
 import { commandLine } from "../../audit/index.ts";
 import { getPublicOrigin } from "../../config/index.ts";
-import { formatUsd } from "../../contract/index.ts";
+import { accountLabel, formatUsd, toRealEmail } from "../../contract/index.ts";
 import { changeProject, listPeople, listTeamInvitations, teamActions } from "../../tenants/index.ts";
 import { defineCommand, UsageError } from "../command.ts";
 import { columns, formatLink } from "../lib/format.ts";
@@ -138,18 +138,19 @@ export const teamBudget = defineCommand({
     const period = parsePeriod(flags.period ?? "month");
     const budget = flags.usd === "none" ? undefined : { limitNanodollars: parseBudget("--usd", flags.usd), period };
     const set = async ({ store, accounts }: OpenedStore) => {
-      const { id, email } = await expectRecipient(accounts, args.A);
+      const recipient = await expectRecipient(accounts, args.A);
+      const { id } = recipient;
       const billing = readSwitch("--billed-afterwards", flags["billed-afterwards"]);
       if (billing === undefined) await teamActions(store, () => now).setBudget(operator, id, budget);
       else {
         const changes = { budget: budget ?? null, isBilledAfterwards: billing };
         await changeProject(store, { by: commandLine, accountId: id, changes }, () => now);
       }
-      return { id, email };
+      return { id, email: toRealEmail(recipient.email), label: accountLabel(recipient) };
     };
     const account = await withStore(config, set, now);
     const usd = budget === undefined ? null : formatUsd(budget.limitNanodollars);
-    const text = usd === null ? `${account.email} has no budget` : `${account.email} may spend ${usd} USD a ${period}`;
+    const text = usd === null ? `${account.label} has no budget` : `${account.label} may spend ${usd} USD a ${period}`;
     return { json: { ...account, budget_usd: usd, budget_period: usd === null ? null : period }, text };
   },
 });

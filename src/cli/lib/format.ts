@@ -1,5 +1,5 @@
 import type { Config } from "../../config/index.ts";
-import { formatUsd, type WalletState } from "../../contract/index.ts";
+import { formatUsd, toRealEmail, type WalletState } from "../../contract/index.ts";
 import { toTerminalLine } from "../../lib/terminal-text.ts";
 import { type Account, isVerified } from "../../tenants/index.ts";
 
@@ -20,7 +20,8 @@ export function columns(cells: readonly (readonly string[])[]): string {
 
 /** An account in `--json` output. */
 export function accountOutput({ freeTokensPerDay, allowedModels, ...account }: Account) {
-  const { id, email, name } = account;
+  const { id, name } = account;
+  const email = toRealEmail(account.email);
   const own = { free_tokens_per_day: freeTokensPerDay ?? null, allowed_models: allowedModels ?? null };
   return { id, email, verified: isVerified(account) ?? null, name: name ?? null, ...own };
 }

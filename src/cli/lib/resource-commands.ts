@@ -1,6 +1,6 @@
 import { type TProperties, type TSchema, Type } from "@sinclair/typebox";
 import { commandLine } from "../../audit/index.ts";
-import { quoteValue } from "../../contract/index.ts";
+import { accountLabel, quoteValue } from "../../contract/index.ts";
 import { resources } from "../../http/resources/index.ts";
 import {
   type Resource,
@@ -21,7 +21,6 @@ import {
   usd,
 } from "../../lib/fields.ts";
 import { modules } from "../../modules/index.ts";
-import { getAccountLabel } from "../../tenants/index.ts";
 import { type CliContext, type Command, defineCommand, type Flag, type Input, UsageError } from "../command.ts";
 import { columns } from "./format.ts";
 import { parseExpiry, parseModel, readModelNames } from "./parse.ts";
@@ -91,7 +90,7 @@ function resourceCommands<Row extends { readonly id: string }, F extends Fields<
     );
   /** Rows as they are printed: with the account that has them. */
   const toOutput = async (deps: ResourceDeps, { accounts }: OpenedStore, rows: readonly Row[]) => {
-    const labels = new Map((await accounts.list()).map((one) => [one.id, getAccountLabel(one)]));
+    const labels = new Map((await accounts.list()).map((one) => [one.id, accountLabel(one)]));
     const toAnswer = await toAnswers(deps, resource, rows);
     return rows.map((row) => {
       const owner = resource.ownerOf(row);

@@ -1,10 +1,10 @@
 import { createAudited } from "../../audit/index.ts";
 import { type Config, getStoreOptions, makeHome } from "../../config/index.ts";
-import { GatewayError } from "../../contract/index.ts";
+import { accountLabel, GatewayError } from "../../contract/index.ts";
 import { openStore, type Store } from "../../db/index.ts";
 import { type Accounts, createAccounts } from "../../keys/index.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
-import { type Account, accountActions, getAccountLabel } from "../../tenants/index.ts";
+import { type Account, accountActions } from "../../tenants/index.ts";
 import { UsageError } from "../command.ts";
 
 /** A command blocks no calls, so it can wait for a gateway that is busy writing. */
@@ -60,13 +60,13 @@ export async function expectAccount(accounts: Accounts, text: string): Promise<A
   const account = await accounts.find(text);
   if (account !== undefined) return account;
   const all = await accounts.list();
-  const named = all.filter((each) => getAccountLabel(each) === text);
+  const named = all.filter((each) => accountLabel(each) === text);
   if (named[0] !== undefined && named.length === 1) return named[0];
   const name = JSON.stringify(text);
   if (named.length > 1) {
     throw new UsageError(`${named.length} teams have the name ${name}: ${named.map(({ id }) => id).join(", ")}`);
   }
-  const near = didYouMean(text, all.map(getAccountLabel));
+  const near = didYouMean(text, all.map(accountLabel));
   const hint = near === undefined ? "see modelgate account list" : `did you mean ${near}?`;
   throw new GatewayError("not_found", `No account has the id or e-mail ${name}, ${hint}`);
 }

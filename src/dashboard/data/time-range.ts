@@ -18,9 +18,11 @@ export const timeRanges = {
 export type TimeRange = keyof typeof timeRanges;
 
 /** Ranges that charts offer. */
-export type ChartRange = Exclude<TimeRange, "hour"> | "custom";
+export type ChartRange = Exclude<TimeRange, "hour"> | "this-month" | "last-month" | "custom";
 export const chartRanges: readonly (readonly [ChartRange, string])[] = [
   ...(["day", "week", "month", "quarter", "year"] as const).map((range) => [range, timeRanges[range].name] as const),
+  ["this-month", "This month"],
+  ["last-month", "Last month"],
   ["custom", "Custom"],
 ];
 
@@ -51,14 +53,24 @@ export function readChartSpan(params: URLSearchParams, now: number): ChartSpan {
   const param = params.get("range") ?? "month";
   const custom = param === "custom" ? readDays(params.get("from") ?? "", params.get("to") ?? "") : undefined;
   if (custom !== undefined) return { range: "custom", ...custom, intervals: listIntervals(custom) };
-  const isOffered = chartRanges.some(([range]) => range === param && range !== "custom");
-  const range = (isOffered ? param : "month") as Exclude<ChartRange, "custom">;
+  if (param === "this-month" || param === "last-month") {
+    const days = toMonthDays(now, param === "this-month" ? 0 : 1);
+    return { range: param, ...days, intervals: ["day", "week"] };
+  }
+  const range = Object.hasOwn(timeRanges, param) && param !== "hour" ? (param as Exclude<TimeRange, "hour">) : "month";
   const { ms, intervals } = timeRanges[range];
   if (range === "day") {
     const end = (Math.floor(now / hourMs) + 1) * hourMs;
     return { range, from: new Date(end - dayMs).toISOString(), to: new Date(end).toISOString(), intervals };
   }
   return { range, from: toDay(now - ms + dayMs), to: toDay(now), intervals };
+}
+
+/** The days of a UTC month, so many months ago, up to the present one. */
+function toMonthDays(now: number, monthsAgo: number): { from: string; to: string } {
+  const at = new Date(now);
+  const toStart = (months: number) => Date.UTC(at.getUTCFullYear(), at.getUTCMonth() - months);
+  return { from: toDay(toStart(monthsAgo)), to: toDay(Math.min(now, toStart(monthsAgo - 1) - dayMs)) };
 }
 
 /** Days that somebody chose, in either order; undefined unless both are days. */

@@ -10,7 +10,7 @@ export interface Places {
   readonly "billing-end": object;
   /** At the end of the page of an account, for administrators. */
   readonly "account-end": {
-    readonly account: { readonly id: string; readonly email: string };
+    readonly account: { readonly id: string; readonly label: string };
     readonly mayChange: boolean;
   };
   /** Beside the state of an API key of the own account. */

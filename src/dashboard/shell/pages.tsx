@@ -211,6 +211,11 @@ export const otherPages: readonly Omit<PageEntry, "name" | "icon">[] = [
     page: <LazyPage path="/statement" load={() => import("../features/billing/statement-page.tsx")} />,
   },
   {
+    path: "/admin/statements",
+    help: "dashboard#billing",
+    page: <LazyPage path="/admin/statements" load={() => import("../features/billing/statements-page.tsx")} />,
+  },
+  {
     path: "/settings",
     help: "accounts#sign-in-methods",
     page: <LazyPage path="/settings" load={() => import("../features/settings/settings-page.tsx")} />,

@@ -184,19 +184,19 @@ async function search(me: Me, text: string, nameOf: (model: string) => string): 
   ]);
   return [
     ...(accounts?.data ?? []).slice(0, 5).map(
-      ({ id, email, name }): Hit => ({
+      ({ id, label, name }): Hit => ({
         path: `/admin/accounts/${id}`,
-        name: email,
+        name: label,
         icon: "accounts",
         note: name ?? "account",
       }),
     ),
     ...(keys?.data ?? []).slice(0, 5).map(
-      ({ id, name, email }): Hit => ({
+      ({ id, name, account_name }): Hit => ({
         path: `/admin/api-keys?state=all&search=${encodeURIComponent(id)}`,
         name,
         icon: "key",
-        note: `key of ${email}`,
+        note: `key of ${account_name}`,
       }),
     ),
     ...(requests?.data ?? []).slice(0, 3).map(

@@ -616,6 +616,18 @@ create table provider_keys (
   set_at bigint not null
 );
 
+create table prices (
+  version text not null primary key,
+  rates text not null
+) without rowid;
+
+create table price_changes (
+  model text not null,
+  changed_at bigint not null,
+  version text not null,
+  primary key (model, changed_at)
+) without rowid;
+
 create table provider_attempts (
   provider text not null,
   slot bigint not null,

@@ -10,7 +10,7 @@ import {
   readAdminKey,
   revokeAdminKey,
 } from "../../keys/index.ts";
-import { adminScopes, emailsOf } from "../../tenants/index.ts";
+import { adminScopes, labelsOf } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
@@ -153,7 +153,7 @@ function readOrder(query: URLSearchParams): "asc" | "desc" {
 /** Writes admin keys with the names of who made them: people, commands or other admin keys. */
 async function withMakers(store: Store, keys: readonly AdminKey[]) {
   const makers = keys.map(({ createdBy }) => createdBy);
-  const emails = await emailsOf(store, makers);
+  const emails = await labelsOf(store, makers);
   const names = await namesOfAdminKeys(
     store,
     makers.flatMap((id) => adminKeyOf(id) ?? []),

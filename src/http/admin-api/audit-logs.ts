@@ -3,7 +3,7 @@ import { type AuditFilter, type AuditRow, adminKeyOf, readAudit, readAuditEntry 
 import { nullable } from "../../contract/index.ts";
 import type { Store } from "../../db/index.ts";
 import { namesOfAdminKeys } from "../../keys/index.ts";
-import { emailsOf } from "../../tenants/index.ts";
+import { labelsOf } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { type AdminApi, adminRoutes, describeRead } from "./guard.ts";
@@ -91,7 +91,7 @@ async function readFilter({ accounts }: HttpDeps, query: URLSearchParams): Promi
 }
 
 async function withNames(store: Store, entries: readonly AuditRow[]) {
-  const emails = await emailsOf(
+  const emails = await labelsOf(
     store,
     entries.flatMap(({ accountId, subject }) => [accountId, subject]),
   );

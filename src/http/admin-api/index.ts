@@ -30,6 +30,7 @@ import {
 import { organizationRequestsController } from "./requests.ts";
 import { declaredRoutes, type ResourceApi, type ResourceApiOf } from "./resource-routes.ts";
 import { projectSessionsController } from "./sessions.ts";
+import { statementsController } from "./statements.ts";
 import { organizationUsageController } from "./usage.ts";
 
 export { createAdminApi } from "./guard.ts";
@@ -57,6 +58,7 @@ function controllers(deps: HttpDeps, api: AdminApi) {
   return [
     ...projectsController(deps, api),
     ...projectCreditsController(deps, api),
+    ...statementsController(deps, api),
     ...budgetUsageController(deps, api),
     ...projectKeysController(deps, api),
     ...keyChangesController(deps, api),

@@ -3,7 +3,7 @@ import { type Administrator, recordAct } from "../../audit/index.ts";
 import { capabilities, formatUsd, GatewayError, nullable } from "../../contract/index.ts";
 import type { ClientCall, LoadShedder } from "../../kernel/index.ts";
 import { type RemoteCall, type RemoteCalls, remoteCallsMax } from "../../ledger/index.ts";
-import { emailsOf } from "../../tenants/index.ts";
+import { labelsOf } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { warnThrottled } from "../lifecycle/store-timeout.ts";
 import { type AdminApi, adminRoutes, describeDelete, describeRead } from "./guard.ts";
@@ -88,7 +88,7 @@ async function liveCalls(deps: HttpDeps): Promise<Static<typeof LiveCalls>> {
   const emails =
     remote === undefined
       ? new Map<string, string>()
-      : await emailsOf(
+      : await labelsOf(
           store,
           shown.map(({ project_id }) => project_id),
         );

@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { createAudited } from "../../audit/index.ts";
-import { DisplayName, formatUsd, GatewayError, nullable, optional } from "../../contract/index.ts";
+import { accountLabel, DisplayName, formatUsd, GatewayError, nullable, optional, toRealEmail } from "../../contract/index.ts";
 import { creditWallet } from "../../ledger/index.ts";
 import { readBudget, Usd } from "../../lib/fields.ts";
 import {
@@ -66,7 +66,7 @@ const ProjectObject = Type.Object({
   created_at: Type.Integer(),
   archived_at: nullable(Type.Integer()),
   status: Type.Union([Type.Literal("active"), Type.Literal("archived")]),
-  email: Type.String(),
+  email: nullable(Type.String({ description: "`null`: a team without one" })),
   verified: nullable(
     Type.Boolean({
       description: "`false`: someone signed up with this e-mail without verifying it; `null`: the project has no user",
@@ -236,11 +236,11 @@ function toProject(deps: HttpDeps, account: Account): Static<typeof ProjectObjec
   return {
     id: account.id,
     object: "organization.project",
-    name: account.name ?? account.email,
+    name: account.name ?? accountLabel(account),
     created_at: toSeconds(account.createdAt),
     archived_at: toSecondsOrNull(account.disabledAt),
     status: account.disabledAt === undefined ? "active" : "archived",
-    email: account.email,
+    email: toRealEmail(account.email),
     verified: isVerified(account) ?? null,
     allowed_models: account.allowedModels?.map((id) => displayNameOf(deps, id)) ?? null,
     billed_afterwards: account.isBilledAfterwards,

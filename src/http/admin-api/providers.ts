@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { GatewayError, nullable, optional, quoteValue } from "../../contract/index.ts";
 import { describeProviders, healthStates } from "../../providers/index.ts";
-import { emailsOf } from "../../tenants/index.ts";
+import { labelsOf } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
@@ -397,7 +397,7 @@ function readProvider(deps: HttpDeps, name: string): Provider {
 
 /** The e-mails of the people who set keys. */
 function readMakers({ store }: HttpDeps, keys: readonly Pick<Key, "set_by">[]): Promise<ReadonlyMap<string, string>> {
-  return emailsOf(
+  return labelsOf(
     store,
     keys.flatMap(({ set_by: by }) => by ?? []),
   );

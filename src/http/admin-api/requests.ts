@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { GatewayError, quoteValue } from "../../contract/index.ts";
 import { readBudget } from "../../lib/fields.ts";
-import { findRequests, type RequestFilter, readRequest } from "../../reports/index.ts";
+import { explainCharge, findRequests, type RequestFilter, readRequest } from "../../reports/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { readAccountId, toRequestFilter } from "../forms/read-fields.ts";
 import { RequestDetailObject, requestFields, toRequestDetailObject, toRequestObject } from "../forms/request-json.ts";
@@ -64,9 +64,14 @@ export function organizationRequestsController(deps: HttpDeps, api: AdminApi) {
         }),
       },
     ),
-    route.get("/:request_id", async ({ params: { request_id: id } }) => toRequestDetailObject(await find(id)), {
-      detail: describeRead("Retrieve a request: what it used and cost, and why it failed", RequestDetailObject),
-    }),
+    route.get(
+      "/:request_id",
+      async ({ params: { request_id: id } }) => {
+        const request = await find(id);
+        return toRequestDetailObject(request, await explainCharge(store, request));
+      },
+      { detail: describeRead("Retrieve a request: what it used and cost, and why it failed", RequestDetailObject) },
+    ),
   ];
 }
 

@@ -18,7 +18,7 @@ import {
 } from "../../contract/index.ts";
 import { ownBudgetId } from "../../db/index.ts";
 import { getDisplayName, getNames } from "../../provider/index.ts";
-import { readRequest } from "../../reports/index.ts";
+import { explainCharge, readRequest } from "../../reports/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { RequestDetailObject, toRequestDetailObject } from "../forms/request-json.ts";
 import { readSessionJson, sessionFields } from "../forms/session-json.ts";
@@ -169,7 +169,8 @@ function keyRequestController(deps: HttpDeps) {
           throw new GatewayError("not_found", `This API key has made no request ${quoteValue(requestId)}`);
         }
         const headers = { ...dataHeaders(httpRequest), "x-request-id": id };
-        return Response.json(toRequestDetailObject(request), { headers });
+        const charge = await explainCharge(deps.store, request);
+        return Response.json(toRequestDetailObject(request, charge), { headers });
       },
     }),
   ];

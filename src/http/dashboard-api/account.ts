@@ -27,7 +27,7 @@ import {
   toWalletJson,
 } from "../forms/serializers.ts";
 import { withAnySession, withOwnSession, withSession } from "../lifecycle/session.ts";
-import { toCsvText } from "./download.ts";
+import { toCsvText } from "../forms/download.ts";
 
 const MeQuery = Type.Object({ calls: Type.Optional(Type.String({ maxLength: 40 })) });
 const csvColumns = ["at", "kind", "amount_usd", "balance_usd", "note"] as const;

@@ -4,7 +4,7 @@ import { accountActions, accountKinds, accountOrders, searchAccounts } from "../
 import type { HttpDeps } from "../deps.ts";
 import { pageSize, toAccountRowJson } from "../forms/serializers.ts";
 import { withAdminSession } from "../lifecycle/session.ts";
-import { type Page, streamDownload } from "./download.ts";
+import { type Page, streamDownload } from "../forms/download.ts";
 import { createLinkMail } from "./link-mail.ts";
 
 const Search = Type.Object({

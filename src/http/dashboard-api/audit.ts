@@ -2,17 +2,17 @@ import { type Static, Type } from "@sinclair/typebox";
 import { type AuditCursor, type AuditFilter, type AuditRow, adminKeyOf, readAudit } from "../../audit/index.ts";
 import type { Store } from "../../db/index.ts";
 import { namesOfAdminKeys } from "../../keys/index.ts";
-import { emailsOf } from "../../tenants/index.ts";
+import { namesOf } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { CursorQuery, readAccountId, readCursor, readSpan, spanFields } from "../forms/read-fields.ts";
 import { toAuditEntryJson, toIso } from "../forms/serializers.ts";
 import { withAdminSession } from "../lifecycle/session.ts";
-import { type DownloadFormat, type Page, streamDownload } from "./download.ts";
+import { type DownloadFormat, type Page, streamDownload } from "../forms/download.ts";
 
 const text = Type.Optional(Type.String({ minLength: 1, maxLength: 254 }));
 const Filter = Type.Object({ ...spanFields, actor: text, action: text, subject: text });
 const PageQuery = Type.Composite([Filter, CursorQuery]);
-const columns = ["id", "at", "account", "email", "os_user", "action", "subject", "subject_email", "detail"] as const;
+const columns = ["id", "at", "account", "account_name", "email", "os_user", "action", "subject", "subject_name", "subject_email", "detail"] as const;
 
 /** The audit log. */
 export function auditController(deps: HttpDeps) {
@@ -51,7 +51,7 @@ export function auditController(deps: HttpDeps) {
 }
 
 async function toJson(store: Store, entries: readonly AuditRow[]) {
-  const emails = await emailsOf(
+  const owners = await namesOf(
     store,
     entries.flatMap(({ accountId, subject }) => [accountId, subject]),
   );
@@ -61,8 +61,8 @@ async function toJson(store: Store, entries: readonly AuditRow[]) {
   );
   return entries.map((entry) => {
     const key = adminKeyOf(entry.accountId);
-    const json = toAuditEntryJson(entry, emails);
-    return key === undefined ? json : { ...json, email: `admin key ${keys.get(key) ?? key}` };
+    const json = toAuditEntryJson(entry, owners);
+    return key === undefined ? json : { ...json, account_name: `admin key ${keys.get(key) ?? key}` };
   });
 }
 

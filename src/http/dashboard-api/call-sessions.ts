@@ -1,10 +1,10 @@
 import { Type } from "@sinclair/typebox";
 import { readKeyNames } from "../../keys/index.ts";
-import { emailsOf, maySeeAll } from "../../tenants/index.ts";
+import { namesOf, maySeeAll } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { EndForm, endBranchOf } from "../forms/end-branch.ts";
 import { displayNameOf } from "../forms/read-fields.ts";
-import { toIso } from "../forms/serializers.ts";
+import { toIso, toOwnerJson } from "../forms/serializers.ts";
 import { readSessionJson } from "../forms/session-json.ts";
 import { withSession, withTeamSession } from "../lifecycle/session.ts";
 import { readAccount } from "./requests.ts";
@@ -20,7 +20,7 @@ export function callSessionsController(deps: HttpDeps) {
       async ({ user, params: { session }, query }) => {
         const accountId = (await readAccount(deps, user, query)) ?? user.accountId;
         const json = await readSessionJson(deps, { accountId, session }, toIso);
-        const emails = maySeeAll(user.role) ? await emailsOf(store, [accountId]) : undefined;
+        const owners = maySeeAll(user.role) ? await namesOf(store, [accountId]) : undefined;
         const keyNames = await readKeyNames(
           store,
           json.api_keys.map(({ api_key_id: id }) => id),
@@ -30,7 +30,7 @@ export function callSessionsController(deps: HttpDeps) {
         return {
           ...json,
           account: accountId,
-          email: emails?.get(accountId) ?? null,
+          ...toOwnerJson(owners, accountId),
           models: named(json.models),
           agents: json.agents.map((agent) => ({ ...agent, models: named(agent.models) })),
           api_keys: json.api_keys.map((key) => ({ ...key, name: keyNames.get(key.api_key_id) ?? null })),

@@ -2,10 +2,10 @@ import { gatewayOwner, readFiring } from "../../alerts/index.ts";
 import { formatUsd } from "../../contract/index.ts";
 import { endOfPeriod, figureColumns, readSpentBudgets, type Store, startOfPeriod } from "../../db/index.ts";
 import { readFigures, readGroups, readLowWallets, readSum } from "../../reports/index.ts";
-import { emailsOf } from "../../tenants/index.ts";
+import { namesOf } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { nameOfModel } from "../forms/read-fields.ts";
-import { toIso } from "../forms/serializers.ts";
+import { toIso, toOwnerJson } from "../forms/serializers.ts";
 import { withAdminSession } from "../lifecycle/session.ts";
 import { toFiguresJson } from "./statistics-json.ts";
 
@@ -114,10 +114,10 @@ async function readMovers(deps: HttpDeps, group: "account" | "model", now: numbe
   changes.sort((one, other) => Math.abs(other.cost - other.before) - Math.abs(one.cost - one.before));
   const shown = changes.slice(0, listedMax);
   const accounts = group === "account" ? shown.map(({ value }) => value) : [];
-  const emails = await emailsOf(store, accounts);
+  const owners = await namesOf(store, accounts);
   return shown.map(({ value, cost, before }) => ({
     value,
-    name: emails.get(value) ?? nameOfModel(deps, value) ?? value,
+    name: owners.get(value)?.label ?? nameOfModel(deps, value) ?? value,
     cost_usd: formatUsd(cost),
     before_usd: formatUsd(before),
   }));
@@ -144,7 +144,7 @@ async function readExpiringKeys(store: Store, now: number) {
     .orderBy("expires_at")
     .limit(listedMax)
     .execute();
-  const emails = await emailsOf(
+  const owners = await namesOf(
     store,
     rows.map(({ account_id: accountId }) => accountId),
   );
@@ -152,7 +152,7 @@ async function readExpiringKeys(store: Store, now: number) {
     id,
     name,
     account,
-    email: emails.get(account) ?? null,
+    ...toOwnerJson(owners, account),
     expires_at: toIso(expires),
     last_used_at: toIso(used),
   }));
@@ -178,13 +178,13 @@ async function readBudgets(store: Store, now: number) {
   });
   data.sort((one, other) => other.share - one.share);
   const shown = data.slice(0, listedMax);
-  const emails = await emailsOf(
+  const owners = await namesOf(
     store,
     shown.map(({ account }) => account),
   );
   return shown.map(({ budget, spent, forecast, share: _share, ...row }) => ({
     ...row,
-    email: emails.get(row.account) ?? null,
+    ...toOwnerJson(owners, row.account),
     budget_usd: formatUsd(budget),
     spent_usd: formatUsd(spent),
     forecast_usd: formatUsd(forecast),
@@ -194,13 +194,13 @@ async function readBudgets(store: Store, now: number) {
 /** The wallets that run out first. */
 async function toLowWallets(store: Store, now: number) {
   const low = await readLowWallets(store, now, listedMax);
-  const emails = await emailsOf(
+  const owners = await namesOf(
     store,
     low.map(({ accountId }) => accountId),
   );
   return low.map(({ accountId, balanceNanodollars, daysLeft }) => ({
     account: accountId,
-    email: emails.get(accountId) ?? null,
+    ...toOwnerJson(owners, accountId),
     balance_usd: formatUsd(balanceNanodollars),
     days_left: daysLeft,
   }));

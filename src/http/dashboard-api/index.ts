@@ -19,7 +19,7 @@ import { homeController } from "./home.ts";
 import { adminApiKeysController, keysController } from "./keys.ts";
 import { programsController } from "./programs.ts";
 import { requestsController } from "./requests.ts";
-import { statementController } from "./statement.ts";
+import { statementController, statementsController } from "./statement.ts";
 import { statisticsController } from "./statistics.ts";
 import { systemStatusController } from "./system-status.ts";
 import { adminTeamController, teamController, teamsController } from "./team.ts";
@@ -61,6 +61,7 @@ function routesOfPages(deps: HttpDeps, inbounds: readonly ClientFormat[]) {
     ...adminTeamController(deps),
     ...adminAccountsController(deps),
     ...adminAccountController(deps),
+    ...statementsController(deps),
     ...auditController(deps),
     ...systemStatusController(deps),
     ...adminHealthController(deps),

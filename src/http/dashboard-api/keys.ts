@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { DisplayName, formatUsd, GatewayError, optional } from "../../contract/index.ts";
+import { accountLabel, DisplayName, formatUsd, GatewayError, optional, toRealEmail } from "../../contract/index.ts";
 import type { Store } from "../../db/index.ts";
 import type { SessionUser } from "../../identity/index.ts";
 import {
@@ -12,13 +12,13 @@ import {
 } from "../../keys/index.ts";
 import { RateLimiter } from "../../lib/rate-limiter.ts";
 import { readKeyCosts } from "../../reports/index.ts";
-import { emailsOf } from "../../tenants/index.ts";
+import { labelsOf } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { keyFields, readKeyFields, readMoment, readNewKeyFields, withModelIds } from "../forms/read-fields.ts";
 import { pageSize, toIso, toKeyJson } from "../forms/serializers.ts";
 import { withAdminSession, withSession } from "../lifecycle/session.ts";
 import { formBody } from "../lifecycle/validate.ts";
-import { type Page, streamDownload } from "./download.ts";
+import { type Page, streamDownload } from "../forms/download.ts";
 
 const Moment = Type.String({ maxLength: 40 });
 const Rotation = formBody({ grace_seconds: Type.Optional(Type.Integer({ minimum: 0, maximum: graceSecondsMax })) });
@@ -34,7 +34,7 @@ const changesPerMinuteMax = 60;
 
 /** Keys with the e-mails of those who made them, as far as these are people. */
 export async function toKeysJson(store: Store, keys: readonly ApiKey[]) {
-  const emails = await emailsOf(
+  const emails = await labelsOf(
     store,
     keys.flatMap(({ createdBy }) => createdBy ?? []),
   );
@@ -146,7 +146,7 @@ export function adminApiKeysController(deps: HttpDeps) {
     await deps.rollup?.freshen();
     const today = Math.floor(now() / dayMs);
     const costs = await readKeyCosts(store, keys, { first: today - spendDays + 1, last: today });
-    const makers = await emailsOf(
+    const makers = await labelsOf(
       store,
       keys.flatMap(({ createdBy }) => createdBy ?? []),
     );
@@ -154,8 +154,8 @@ export function adminApiKeysController(deps: HttpDeps) {
       ...toKeyJson(key),
       created_by: makers.get(key.createdBy ?? "") ?? null,
       account: key.accountId,
-      email: key.email,
-      account_name: key.accountName ?? null,
+      email: toRealEmail(key.email),
+      account_name: accountLabel({ email: key.email, name: key.accountName }),
       spend_30_days_usd: formatUsd(costs.get(key.id) ?? 0),
     }));
   };

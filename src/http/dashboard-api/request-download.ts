@@ -1,11 +1,11 @@
 import { usageColumns } from "../../contract/index.ts";
 import { readKeyNames } from "../../keys/index.ts";
 import { type LogCursor, type LoggedRequest, type RequestFilter, readRequests } from "../../reports/index.ts";
-import { emailsOf } from "../../tenants/index.ts";
+import { type AccountNames, namesOf } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { nameOfModel } from "../forms/read-fields.ts";
 import { toRequestJson } from "../forms/request-json.ts";
-import { type DownloadFormat, type Page, streamDownload } from "./download.ts";
+import { type DownloadFormat, type Page, streamDownload } from "../forms/download.ts";
 
 const columns = [
   "id",
@@ -39,6 +39,7 @@ const columns = [
   "cache_lost_usd",
   "first_byte_ms",
   "duration_ms",
+  "account_name",
   "email",
   "key_name",
   "model_name",
@@ -46,8 +47,8 @@ const columns = [
 ] as const;
 
 /** One column for each fact. */
-function toRow(request: LoggedRequest, emails: ReadonlyMap<string, string> | undefined) {
-  const { cache_miss: miss, ...fields } = toRequestJson(request, emails);
+function toRow(request: LoggedRequest, owners: ReadonlyMap<string, AccountNames> | undefined) {
+  const { cache_miss: miss, ...fields } = toRequestJson(request, owners);
   return {
     ...fields,
     cache_miss: miss?.kind ?? null,
@@ -71,8 +72,8 @@ export function streamRequests(
     toJson: (row: object) => row,
     readPage: async (page: Page<LogCursor>) => {
       const { requests, next } = await readRequests(store, filter, page);
-      const emails = seesAll
-        ? await emailsOf(
+      const owners = seesAll
+        ? await namesOf(
             store,
             requests.map(({ account_id: id }) => id),
           )
@@ -82,7 +83,7 @@ export function streamRequests(
         requests.map(({ key_id: id }) => id),
       );
       const rows = requests.map((request) => ({
-        ...toRow(request, emails),
+        ...toRow(request, owners),
         key_name: keyNames.get(request.key_id) ?? null,
         model_name: request.model && (nameOfModel(deps, request.model) ?? null),
       }));

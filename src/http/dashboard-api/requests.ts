@@ -3,8 +3,14 @@ import { GatewayError, quoteValue } from "../../contract/index.ts";
 import type { SessionUser } from "../../identity/index.ts";
 import { readKeyNames } from "../../keys/index.ts";
 import { readBudget } from "../../lib/fields.ts";
-import { type RequestDetail, type RequestFilter, readRequest, readRequests } from "../../reports/index.ts";
-import { emailsOf, mayAdminister, maySeeAll } from "../../tenants/index.ts";
+import {
+  explainCharge,
+  type RequestDetail,
+  type RequestFilter,
+  readRequest,
+  readRequests,
+} from "../../reports/index.ts";
+import { namesOf, mayAdminister, maySeeAll } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import {
   CursorQuery,
@@ -19,7 +25,7 @@ import { toRequestDetailJson, toRequestJson } from "../forms/request-json.ts";
 import { pageSize, toIso } from "../forms/serializers.ts";
 import type { ClientFormat } from "../lifecycle/http-call.ts";
 import { withSession } from "../lifecycle/session.ts";
-import type { DownloadFormat } from "./download.ts";
+import type { DownloadFormat } from "../forms/download.ts";
 import { streamRequests } from "./request-download.ts";
 
 const text = Type.Optional(Type.String({ minLength: 1, maxLength: 200 }));
@@ -57,14 +63,14 @@ export function requestsController(deps: HttpDeps, inbounds: readonly ClientForm
       async ({ user, query }) => {
         const filter = await readFilter(deps, { user, query, inbounds });
         const { requests, next } = await readRequests(store, filter, { limit: pageSize, before: readCursor(query) });
-        const emails = seesAll(user)
-          ? await emailsOf(
+        const owners = seesAll(user)
+          ? await namesOf(
               store,
               requests.map(({ account_id: accountId }) => accountId),
             )
           : undefined;
         return {
-          data: requests.map((request) => toRequestJson(request, emails)),
+          data: requests.map((request) => toRequestJson(request, owners)),
           next: next === undefined ? null : { before: toIso(next.at), before_id: next.id },
         };
       },
@@ -75,10 +81,14 @@ export function requestsController(deps: HttpDeps, inbounds: readonly ClientForm
     route.get("/requests/:id", async ({ user, params: { id } }) => {
       const request = await readRequest(store, id, seesAll(user) ? undefined : user.accountId);
       if (request === undefined) throw new GatewayError("not_found", "No request in the log has this id");
-      const emails = seesAll(user) ? await emailsOf(store, [request.account_id]) : undefined;
+      const owners = seesAll(user) ? await namesOf(store, [request.account_id]) : undefined;
       const keyNames = await readKeyNames(store, [request.key_id]);
       return {
-        ...toRequestDetailJson(request, { emails, seesWords: mayAdminister(user.role) }),
+        ...toRequestDetailJson(request, {
+          owners,
+          seesWords: mayAdminister(user.role),
+          charge: await explainCharge(store, request),
+        }),
         key_name: keyNames.get(request.key_id) ?? null,
         model_name: request.model && (nameOfModel(deps, request.model) ?? null),
         /** The runs of the same call by other models, before or after this one, this one included; one where there was no fallback. */

@@ -1,52 +1,49 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { answerColumns, formatUsd, promptColumns, sumColumns } from "../../contract/index.ts";
-import { endOfPeriod, startOfPeriod } from "../../db/index.ts";
+import { GatewayError } from "../../contract/index.ts";
 import type { SessionUser } from "../../identity/index.ts";
-import { readMonthlyStatement } from "../../reports/index.ts";
+import { describeWalletSums, readStatements, statementColumns, toStatementRows, toMonthSpan } from "../../reports/index.ts";
+import { maySeeAll } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { nameOfModel } from "../forms/read-fields.ts";
-import { toStatementLineJson } from "../forms/serializers.ts";
-import { withSession } from "../lifecycle/session.ts";
-import { streamDownload } from "./download.ts";
+import { MonthQuery, readStatementJson, streamStatements } from "../forms/statement-json.ts";
+import { withAdminSession, withSession } from "../lifecycle/session.ts";
+import { streamDownload } from "../forms/download.ts";
 
-const dayMs = 86_400_000;
-/** Models of one statement; what others cost is one line. */
-const modelsMax = 500;
+/** `account`: by its id; absent: the account of the session. */
+const Query = Type.Composite([
+  MonthQuery,
+  Type.Object({ account: Type.Optional(Type.String({ minLength: 1, maxLength: 100 })) }),
+]);
+const PageQuery = Type.Composite([
+  MonthQuery,
+  Type.Object({ after: Type.Optional(Type.String({ minLength: 1, maxLength: 100 })) }),
+]);
 
-const Query = Type.Object({
-  /** A UTC month; absent: the present one. */
-  month: Type.Optional(Type.String({ pattern: "^(19|20)\\d{2}-(0[1-9]|1[0-2])$", title: "a month such as 2026-11" })),
-});
+/** Accounts of one page of the statements of all. */
+const pageSize = 100;
 
-const columns = ["section", "at", "name", "requests", "prompt_tokens", "completion_tokens", "amount_usd"] as const;
-
-/** The statement of a month, to be printed or downloaded: of the account of the session. */
+/** The statement of a month, to be printed or downloaded: of the account of the session, for operators of any account. */
 export function statementController(deps: HttpDeps) {
   const route = withSession(deps);
+  const read = async (user: SessionUser, { account: id = user.accountId, month }: Static<typeof Query>) => {
+    if (id !== user.accountId && !maySeeAll(user.role)) {
+      throw new GatewayError("forbidden", "Only administrators can see the statements of other accounts");
+    }
+    const account = await deps.accounts.find(id);
+    if (account?.id !== id) throw new GatewayError("not_found", "There is no account with this id");
+    return await readStatementJson(deps, account, month);
+  };
   return [
-    route.get("/statement", ({ user, query }) => toStatementJson(deps, user, query), { query: Query }),
+    route.get("/statement", ({ user, query }) => read(user, query), { query: Query }),
     route.get(
       "/statement.csv",
       async ({ user, query }) => {
-        const statement = await toStatementJson(deps, user, query);
-        const { from, until, opening_usd, charges, transactions, closing_usd } = statement;
-        const rows = [
-          { section: "opening balance", at: from, amount_usd: opening_usd },
-          ...charges.map(({ charged_usd, ...charge }) => ({
-            ...charge,
-            section: "charges",
-            name: charge.name ?? "other charges",
-            amount_usd: charged_usd,
-          })),
-          ...transactions.map(({ kind, note, ...line }) => ({ ...line, section: kind, name: note })),
-          { section: "closing balance", at: until, amount_usd: closing_usd },
-        ];
+        const statement = await read(user, query);
         return streamDownload({
           name: `statement-${statement.month}`,
           format: "csv",
-          columns,
+          columns: statementColumns,
           toJson: (row: object) => row,
-          readPage: async () => ({ rows }),
+          readPage: async () => ({ rows: toStatementRows(statement) }),
         });
       },
       { query: Query },
@@ -54,44 +51,24 @@ export function statementController(deps: HttpDeps) {
   ];
 }
 
-/**
- * Amounts are exact and add up: opening balance, charges and transactions are the closing balance. Charges are negative.
- * The cost of models that are not told apart, and of a call that ended this very moment, is the charge without a name.
- */
-async function toStatementJson(
-  deps: HttpDeps,
-  { accountId, accountEmail, accountName }: SessionUser,
-  params: Static<typeof Query>,
-) {
-  const now = deps.now();
-  const moment = params.month === undefined ? now : Date.parse(`${params.month}-01T00:00:00Z`);
-  const first = startOfPeriod(moment);
-  const [from, until] = [first * dayMs, endOfPeriod(first)];
-  await deps.rollup?.freshen();
-  const statement = await readMonthlyStatement(deps.store, accountId, { from, until });
-  const models = statement.models.slice(0, modelsMax);
-  const rest = models.reduce((sum, { figures }) => sum + figures.charged_nanodollars, statement.chargesNanodollars);
-  const charges = models.map(({ id, figures }) => ({
-    name: (nameOfModel(deps, id) ?? id) as string | null,
-    requests: figures.requests + figures.failures,
-    prompt_tokens: sumColumns(figures, promptColumns),
-    completion_tokens: sumColumns(figures, answerColumns),
-    charged_usd: formatUsd(-figures.charged_nanodollars),
-  }));
-  const unknown = { requests: null, prompt_tokens: null, completion_tokens: null };
-  return {
-    month: new Date(from).toISOString().slice(0, 7),
-    from: new Date(from).toISOString(),
-    until: new Date(Math.min(until, now)).toISOString(),
-    /** Whether the month goes on. */
-    open: until > now,
-    first_month: new Date(statement.firstMonth).toISOString().slice(0, 7),
-    account: { id: accountId, name: accountName ?? null, email: accountEmail },
-    opening_usd: formatUsd(statement.openingNanodollars),
-    charges_usd: formatUsd(statement.chargesNanodollars),
-    charges: rest === 0 ? charges : [...charges, { name: null, ...unknown, charged_usd: formatUsd(rest) }],
-    transactions_usd: formatUsd(statement.transactions.reduce((sum, { nanodollars }) => sum + nanodollars, 0)),
-    transactions: statement.transactions.map((line) => toStatementLineJson(line)),
-    closing_usd: formatUsd(statement.closingNanodollars),
-  };
+/** The statements of all accounts, one line each. */
+export function statementsController(deps: HttpDeps) {
+  const route = withAdminSession(deps, "/admin");
+  return [
+    route.get(
+      "/statements",
+      async ({ query: { month, after } }) => {
+        const now = deps.now();
+        const span = toMonthSpan(month, now);
+        const { rows, next } = await readStatements(deps.store, span, { limit: pageSize, after });
+        return {
+          month: new Date(span.from).toISOString().slice(0, 7),
+          data: rows.map(({ account, sums }) => describeWalletSums(sums, { account, span, now })),
+          next: next ?? null,
+        };
+      },
+      { query: PageQuery },
+    ),
+    route.get("/statements.csv", ({ query: { month } }) => streamStatements(deps, month), { query: MonthQuery }),
+  ];
 }

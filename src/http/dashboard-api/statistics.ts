@@ -19,11 +19,12 @@ import {
   statisticsGroups,
   sumFigures,
 } from "../../reports/index.ts";
-import { emailsOf, maySeeAll } from "../../tenants/index.ts";
+import { namesOf, maySeeAll } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { idOfModel, nameOfModel, readMoment } from "../forms/read-fields.ts";
+import { toOwnerJson } from "../forms/serializers.ts";
 import { withSession } from "../lifecycle/session.ts";
-import { streamDownload } from "./download.ts";
+import { streamDownload } from "../forms/download.ts";
 import { readAccount } from "./requests.ts";
 import { type Metric, metrics, toFiguresJson, toMetric } from "./statistics-json.ts";
 
@@ -142,6 +143,7 @@ const fileColumns = [
   "value",
   "name",
   "account",
+  "account_name",
   "email",
   "requests",
   "errors",
@@ -252,13 +254,13 @@ function readTime(text: string, param: string): number {
 async function readFilterNames(deps: HttpDeps, filter: StatisticsFilter, seesAll: boolean) {
   const { store } = deps;
   const { accountId, keyId, model } = filter;
-  const emails = seesAll && accountId !== undefined ? await emailsOf(store, [accountId]) : undefined;
+  const owners = seesAll && accountId !== undefined ? await namesOf(store, [accountId]) : undefined;
   const key =
     keyId === undefined
       ? undefined
       : await store.db.selectFrom("keys").select(["name", "account_id"]).where("id", "=", keyId).executeTakeFirst();
   return {
-    account: emails?.get(accountId ?? "") ?? null,
+    account: owners?.get(accountId ?? "")?.label ?? null,
     key: key !== undefined && (accountId === undefined || key.account_id === accountId) ? key.name : null,
     model: model === undefined ? null : (nameOfModel(deps, model) ?? null),
   };
@@ -278,10 +280,14 @@ async function readNames(
       ? await store.db.selectFrom("keys").select(["id", "name"]).where("id", "in", values).execute()
       : [];
   const keyNames = new Map(keys.map(({ id, name }) => [id, name]));
-  const emails = seesAll ? await emailsOf(store, groups.map(accountOf)) : new Map<string, string>();
+  const owners = seesAll ? await namesOf(store, groups.map(accountOf)) : undefined;
+  const nameOf = ({ value }: StatisticsOfGroup) => {
+    if (group === "account") return owners?.get(value)?.name;
+    return group === "model" ? nameOfModel(deps, value) : keyNames.get(value);
+  };
   return (each: StatisticsOfGroup) => ({
-    name: (group === "model" ? nameOfModel(deps, each.value) : keyNames.get(each.value)) ?? null,
+    name: nameOf(each) ?? null,
     account: accountOf(each) || null,
-    email: emails.get(accountOf(each)) ?? null,
+    ...toOwnerJson(owners, accountOf(each)),
   });
 }

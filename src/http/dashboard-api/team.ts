@@ -5,7 +5,7 @@ import { readBudget, toJson } from "../../lib/fields.ts";
 import { RateLimiter } from "../../lib/rate-limiter.ts";
 import {
   budgetFields,
-  emailsOf,
+  labelsOf,
   listBudgets,
   listPeople,
   listTeamInvitations,
@@ -60,7 +60,7 @@ function createTeamHandlers(deps: HttpDeps) {
   return {
     read: async (by: SessionUser, accountId: string, isAdmin: boolean) => {
       const invitations = isAdmin ? await listTeamInvitations(store, accountId, now()) : [];
-      const emails = await emailsOf(
+      const emails = await labelsOf(
         store,
         invitations.map(({ createdBy }) => createdBy),
       );

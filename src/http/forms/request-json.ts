@@ -1,21 +1,24 @@
 import { type Static, type TObject, Type } from "@sinclair/typebox";
-import { cacheMissKinds, formatUsd, nullable } from "../../contract/index.ts";
+import { cacheMissKinds, formatUsd, nullable, Rate } from "../../contract/index.ts";
 import {
+  describeCharge,
   describeMiss,
   describeRequest,
   describeRequestDetail,
+  type ExplainedCharge,
   type LoggedRequest,
   type RequestDetail,
   readDetail,
 } from "../../reports/index.ts";
-import { toIso } from "./serializers.ts";
+import type { AccountNames } from "../../tenants/index.ts";
+import { toIso, toOwnerJson } from "./serializers.ts";
 
 /**
  * A request of the log. `state` is `refused` for one that did not become a call; `requests` is how many requests a
- * refused row stands for, and `requested_model` the name that the client sent where another model served it. `emails` are
+ * refused row stands for, and `requested_model` the name that the client sent where another model served it. `owners` are
  * given to administrators.
  */
-export function toRequestJson(request: LoggedRequest, emails?: ReadonlyMap<string, string>) {
+export function toRequestJson(request: LoggedRequest, owners?: ReadonlyMap<string, AccountNames>) {
   const { opened_at, account_id, premium, state, requests, cost_nanodollars, charged_nanodollars, ...more } = request;
   const { detail, cache_miss: _, cache_miss_place: __, cache_missed_tokens: ___, ...others } = more;
   const { cache_lost_nanodollars: ____, cache_saved_nanodollars, ...rest } = others;
@@ -26,7 +29,7 @@ export function toRequestJson(request: LoggedRequest, emails?: ReadonlyMap<strin
     finish_reasons: [...(finish ?? [])],
     at: toIso(opened_at),
     account: account_id,
-    email: emails?.get(account_id) ?? null,
+    ...toOwnerJson(owners, account_id),
     state: state ?? "refused",
     requests: requests ?? 1,
     premium: premium === null ? null : premium !== 0,
@@ -38,21 +41,32 @@ export function toRequestJson(request: LoggedRequest, emails?: ReadonlyMap<strin
 }
 
 /**
- * Serializes a request with all its details. `emails` is present for users who see all accounts. The providers'
+ * Serializes a request with all its details. `owners` is present for users who see all accounts. The providers'
  * messages for failed attempts may contain a part of the prompt, so only administrators get them.
  */
 export function toRequestDetailJson(
   request: RequestDetail,
-  { emails, seesWords }: { emails: ReadonlyMap<string, string> | undefined; seesWords: boolean },
+  {
+    owners,
+    seesWords,
+    charge,
+  }: {
+    owners: ReadonlyMap<string, AccountNames> | undefined;
+    seesWords: boolean;
+    charge: ExplainedCharge | undefined;
+  },
 ) {
   const { message, settled_at, hold_nanodollars, node_id, ...rest } = request;
   const { attempts = [], ...more } = readDetail(request);
-  const seesAll = emails !== undefined;
+  const seesAll = owners !== undefined;
   return {
-    ...toRequestJson(rest, emails),
+    ...toRequestJson(rest, owners),
     hold_tokens: rest.hold_tokens,
     hold_usd: toUsd(hold_nanodollars),
     price_version: rest.price_version,
+    charge: describeCharge(charge, toIso),
+    /** The account, admin key or command that changed the price; for administrators. */
+    price_changed_by: seesAll ? (charge?.price.changedBy ?? null) : null,
     settled_at: toIso(settled_at),
     node: seesAll ? node_id : null,
     error: message ?? more.error ?? null,
@@ -131,11 +145,49 @@ export const requestFields = {
   ),
 };
 
+const Charge = Type.Object(
+  {
+    lines: Type.Array(
+      Type.Object({
+        kind: Type.Union([Type.Literal("usage"), Type.Literal("rounding"), Type.Literal("free_quota")], {
+          description:
+            "`usage`: quantity times rate; `rounding`: fractions of a nanodollar, rounded up; `free_quota`: paid by the free quota",
+        }),
+        meter: nullable(Type.String({ description: "The unit, by its name in `usage`" })),
+        quantity: Whole,
+        rate: nullable(Rate),
+        amount_usd: Type.String({ description: "Exact decimal text; negative for `free_quota`" }),
+      }),
+    ),
+    total_usd: Type.String({ description: "The sum of the lines, which is `charged_usd`" }),
+    service_tier: nullable(
+      Type.Object(
+        {
+          name: Type.String(),
+          standard_usd: nullable(Type.String({ description: "The same usage by the rates of the standard tier" })),
+        },
+        { description: "Set if the rates of a service tier applied" },
+      ),
+    ),
+    above_input_tokens: nullable(Type.Integer({ description: "Set if the rates of longer prompts than this applied" })),
+    price: Type.Object({
+      version: Type.String(),
+      changed_at: nullable(Type.Integer({ description: "When this price replaced another" })),
+      replaced_at: nullable(Type.Integer({ description: "When another price replaced this one" })),
+    }),
+  },
+  {
+    description:
+      "The charge as a sum, by the price when the request began. `null`: it was not charged by its usage, or that price is not kept",
+  },
+);
+
 export const RequestDetailObject = Type.Object({
   ...requestFields,
   error: nullable(Type.String({ description: "The message of the error that the client got" })),
   settled_at: Whole,
   price_version: Text,
+  charge: nullable(Charge),
   hold_usd: Usd,
   hold_tokens: Whole,
   stream: Type.Boolean(),
@@ -159,8 +211,12 @@ export function toRequestObject(request: LoggedRequest): Static<TObject<typeof r
   return { ...toHead(request), ...describeRequest(request) };
 }
 
-export function toRequestDetailObject(request: RequestDetail): Static<typeof RequestDetailObject> {
-  return { ...toHead(request), ...describeRequestDetail(request), settled_at: toSeconds(request.settled_at) };
+export function toRequestDetailObject(
+  request: RequestDetail,
+  charge: ExplainedCharge | undefined,
+): Static<typeof RequestDetailObject> {
+  const described = describeRequestDetail(request, charge, (at) => toSeconds(at));
+  return { ...toHead(request), ...described, settled_at: toSeconds(request.settled_at) };
 }
 
 function toHead({ id, opened_at: at, account_id: projectId, key_id: keyId }: LoggedRequest) {

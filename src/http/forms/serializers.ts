@@ -1,10 +1,10 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { AuditRow } from "../../audit/index.ts";
-import { formatUsd, type QuotaState, type WalletState } from "../../contract/index.ts";
+import { accountLabel, formatUsd, type QuotaState, toRealEmail, type WalletState } from "../../contract/index.ts";
 import type { Session } from "../../identity/index.ts";
 import type { ApiKey } from "../../keys/index.ts";
 import type { LatestCalls, RecentCall, StatementLine } from "../../reports/index.ts";
-import { type Account, type AccountRow, isVerified } from "../../tenants/index.ts";
+import { type Account, type AccountNames, type AccountRow, isVerified } from "../../tenants/index.ts";
 
 /** Entries on one page of a list. */
 export const pageSize = 50;
@@ -12,6 +12,12 @@ export const pageSize = 50;
 /** A time in ISO 8601. Throughout the dashboard's API money is exact decimal text, and `null` stands for what is absent. */
 export function toIso(at: number | null | undefined): string | null {
   return at === undefined || at === null ? null : new Date(at).toISOString();
+}
+
+/** The name of an account in one line, and its e-mail: `null` for a team without one, and both where nobody may know. */
+export function toOwnerJson(owners: ReadonlyMap<string, AccountNames> | undefined, accountId: string) {
+  const owner = owners?.get(accountId);
+  return { account_name: owner?.label ?? null, email: owner?.email ?? null };
 }
 
 export function toWalletJson({ balanceNanodollars, heldNanodollars }: WalletState) {
@@ -109,7 +115,11 @@ export function toLatestCallsJson({ calls, stamp }: LatestCalls) {
 export function toAccountJson(account: Account) {
   return {
     id: account.id,
-    email: account.email,
+    /** In one line: the e-mail, or the name of a team. */
+    label: accountLabel(account),
+    /** `null`: a team without one. */
+    email: toRealEmail(account.email),
+    is_team: toRealEmail(account.email) === null,
     /** `false`: somebody signed up with it, and nobody knows whether it is theirs; `null`: nobody signs in. */
     email_verified: isVerified(account) ?? null,
     name: account.name ?? null,
@@ -143,8 +153,18 @@ export function toSessionJson({ id, createdAt, expiresAt, lastUsedAt, address, u
 
 export function toAuditEntryJson(
   { id, at, accountId, osUser, action, subject, detail }: AuditRow,
-  emails: ReadonlyMap<string, string>,
+  owners: ReadonlyMap<string, AccountNames>,
 ) {
-  const who = { account: accountId, email: emails.get(accountId) ?? null, os_user: osUser ?? null };
-  return { id, at: toIso(at), ...who, action, subject, subject_email: emails.get(subject) ?? null, detail };
+  const who = { account: accountId, ...toOwnerJson(owners, accountId), os_user: osUser ?? null };
+  const ofSubject = owners.get(subject);
+  return {
+    id,
+    at: toIso(at),
+    ...who,
+    action,
+    subject,
+    subject_name: ofSubject?.label ?? null,
+    subject_email: ofSubject?.email ?? null,
+    detail,
+  };
 }

@@ -1,3 +1,4 @@
+import { accountLabel } from "../../contract/index.ts";
 import { defineCommand, UsageError } from "../../cli/command.ts";
 import type { OpenedStore } from "../../cli/lib/with-store.ts";
 import { settings } from "./settings.ts";
@@ -24,14 +25,15 @@ export const accountContent = defineCommand({
     const keyId = flags.key === undefined ? undefined : parseKeyId(flags.key);
     if (keyId !== undefined && on === undefined) throw new UsageError("--key needs --keep on or --keep off");
     const work = async ({ store, accounts }: OpenedStore) => {
-      const { id: accountId, email } = await expectAccount(accounts, args.A);
+      const owner = await expectAccount(accounts, args.A);
+      const { id: accountId } = owner;
       if (on !== undefined) await setSwitch({ store, mode, now: () => now }, { accountId, keyId, on, by: "cli" });
       const { account, keyIds } = await readSwitches(store, accountId);
-      return { id: accountId, email, content_log: mode, account, keys: keyIds };
+      return { id: accountId, label: accountLabel(owner), content_log: mode, account, keys: keyIds };
     };
     const json = await withStore(config, work, now);
     const whose = json.account ? "all API keys" : json.keys.length === 0 ? "no API key" : json.keys.join(", ");
-    const text = `${json.email} is set to keep prompts and answers of ${whose}`;
+    const text = `${json.label} is set to keep prompts and answers of ${whose}`;
     return { json, text: mode === "selected" ? text : `${text}; CONTENT_LOG is ${mode}` };
   },
 });

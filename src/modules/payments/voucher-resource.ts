@@ -3,7 +3,7 @@ import { createAudited } from "../../audit/index.ts";
 import { nullable, optional } from "../../contract/index.ts";
 import { defineResource, type ResourceDeps } from "../../http/resources/resource.ts";
 import { defineFields, expiry, Usd, usd } from "../../lib/fields.ts";
-import { eachAccount, emailsOf } from "../../tenants/index.ts";
+import { eachAccount, labelsOf } from "../../tenants/index.ts";
 import {
   listVouchers,
   readVoucher,
@@ -72,7 +72,7 @@ export const vouchers = defineResource<Voucher, typeof voucherFields, Static<TOb
     return { ...(await readVoucher(deps.store, id)), code };
   },
   async derive({ store, now }, rows) {
-    const emails = await emailsOf(
+    const emails = await labelsOf(
       store,
       rows.flatMap(({ redeemedBy }) => redeemedBy ?? []),
     );

@@ -182,7 +182,7 @@ describe("a secret", () => {
       "live",
       "settings",
     ];
-    const admin = ["accounts", "audit", "settings", "health"];
+    const admin = ["accounts", "audit", "settings", "health", "statements", "statements.csv"];
     const managed = [
       "vouchers",
       "catalogue",
@@ -190,6 +190,8 @@ describe("a secret", () => {
       "providers",
       "live_calls",
       "requests",
+      "statements",
+      "statements.csv",
       "nodes",
       "alerts",
       "alerts/channels",
@@ -222,6 +224,8 @@ describe("a secret", () => {
       `account show ${ownerEmail}`,
       "key list",
       `wallet show --account ${ownerEmail}`,
+      `statement --account ${ownerEmail}`,
+      "statement --format csv",
       "voucher list",
       "ledger verify",
       "ledger export --from 2020-01-01 --to 2099-12-31 --format csv",

@@ -26,10 +26,10 @@ const atNode = (state: Partial<NodeState>, thresholds: object = all) =>
   checkNode({ ...healthy, ...state }, thresholds, now);
 const shared = (state: Partial<SharedState>, thresholds: object = all) =>
   checkShared({ ...sound, ...state }, thresholds);
-const wallet = (nanodollars: number) => [{ accountId: "acc_1", email: "ada@example.org", nanodollars }];
+const wallet = (nanodollars: number) => [{ accountId: "acc_1", account: "ada@example.org", nanodollars }];
 const budget = (spentNanodollars: number, budgetNanodollars = 10 * usd) => [
   {
-    ...{ id: "bud_1", accountId: "acc_1", email: "x@y", subject: "key" as const, keyId: "k1", name: "bot" },
+    ...{ id: "bud_1", accountId: "acc_1", account: "x@y", subject: "key" as const, keyId: "k1", name: "bot" },
     ...{ period: "month" as const, budgetNanodollars, spentNanodollars },
   },
 ];

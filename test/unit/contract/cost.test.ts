@@ -8,6 +8,7 @@ import {
   formatUsd,
   getBasicMeters,
   getFallback,
+  itemizeCost,
   type MeterName,
   type Meters,
   meterNames,
@@ -16,30 +17,10 @@ import {
   parseUsd,
   type Rate,
 } from "../../../src/contract/index.ts";
+import { meters, price, rate } from "../../support/generated-prices.ts";
 import { rounds } from "../../support/long.ts";
 
 const perMillion = (usd: string): Rate => ({ usd, per: 1_000_000 });
-
-/** The rates as providers write them: units of a thousand to an hour of milliseconds, six decimals at the most. */
-const rate = fc
-  .record({ micros: fc.integer({ min: 0, max: 500_000_000 }), per: fc.constantFrom(1, 1000, 1_000_000, 3_600_000) })
-  .map(({ micros, per }): Rate => ({ usd: (micros / 1e6).toFixed(6), per }));
-const rates = fc.record(Object.fromEntries(meterNames.map((name) => [name, rate])), { requiredKeys: [] });
-const price = fc
-  .record(
-    {
-      base: rates,
-      markupPercent: fc.integer({ min: 0, max: 1000 }),
-      tiers: fc.array(fc.record({ above: fc.integer({ min: 1, max: 2_000_000 }), tier: rates }), { maxLength: 3 }),
-    },
-    { requiredKeys: ["base"] },
-  )
-  .map(({ base, tiers = [], markupPercent }): Price => {
-    const written: Price = { ...base, tiers: tiers.map(({ above, tier }) => ({ aboveInputTokens: above, ...tier })) };
-    return markupPercent === undefined ? written : { ...written, markupPercent };
-  });
-const amount = fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 3_000_000 }), fc.maxSafeInteger().map(Math.abs));
-const meters = fc.record(Object.fromEntries(meterNames.map((name) => [name, amount])), { requiredKeys: [] });
 
 /** The same sum in exact fractions over 10^9 × 100 × 3600 × 10^6, written without a look at the code under test. */
 function costInFractions(price: Price, meters: Meters): bigint | undefined {
@@ -182,6 +163,53 @@ describe("costNanodollars", () => {
     const twice = compilePrice({ call: { usd: "0.000000002", per: 1 } });
     expect(costNanodollars(twice, { call: 2 ** 52 - 1 })).toBe(2 ** 53 - 2);
     expect(costNanodollars(twice, { call: 2 ** 52 })).toBeUndefined();
+  });
+});
+
+describe("itemizeCost", () => {
+  test("has lines that are quantity times rate, and come to the cost with the rounding, for any price and any amounts", () => {
+    fc.assert(
+      fc.property(price, meters, (price, meters) => {
+        const compiledPrice = compiled(price);
+        const sum = itemizeCost(compiledPrice, meters);
+        const cost = costNanodollars(compiledPrice, meters);
+        expect(sum?.costNanodollars).toBe(cost as number);
+        if (sum === undefined) return;
+        const total = sum.lines.reduce((total, line) => total + BigInt(line.nanodollars), 0n);
+        expect(total + BigInt(sum.roundingNanodollars)).toBe(BigInt(cost as number));
+        // Less than a nanodollar is lost in each line.
+        expect(sum.roundingNanodollars).toBeGreaterThanOrEqual(0);
+        expect(sum.roundingNanodollars).toBeLessThanOrEqual(sum.lines.length);
+        for (const { quantity, rate, nanodollars } of sum.lines) {
+          const each = rate === undefined ? 0n : BigInt(parseUsd(rate.usd) as number);
+          expect((BigInt(quantity) * each) / BigInt(rate?.per ?? 1)).toBe(BigInt(nanodollars));
+        }
+        expect(sum.lines.map(({ meter }) => meter)).toEqual(meterNames.filter((name) => meters[name]));
+      }),
+      { numRuns: rounds(500, 20_000) },
+    );
+  });
+
+  test.each<[string, Price, Meters, Rate | undefined]>([
+    ["tokens by the million", { inputToken: { usd: "0.00125", per: 1000 } }, { inputToken: 7 }, perMillion("1.25")],
+    [
+      "audio by the minute",
+      { audioMs: { usd: "0.36", per: 3_600_000 } },
+      { audioMs: 1 },
+      { usd: "0.006", per: 60_000 },
+    ],
+    [
+      "images one by one, with the markup",
+      { image: { usd: "40", per: 1000 }, markupPercent: 25 },
+      { image: 2 },
+      { usd: "0.05", per: 1 },
+    ],
+    ["thirds by as many as have no fraction", { call: { usd: "1", per: 3 } }, { call: 1 }, { usd: "1", per: 3 }],
+    ["what has no rate without one", { inputToken: perMillion("1") }, { page: 2 }, undefined],
+  ])("writes the rate of %s", (_, price, meters, rate) => {
+    const sum = itemizeCost(compilePrice({ ...price, character: perMillion("1") }), { ...meters, character: 1 });
+    const line = sum?.lines.find(({ meter }) => meter !== "character");
+    expect([line?.quantity, line?.rate]).toEqual([Object.values(meters)[0], rate]);
   });
 });
 

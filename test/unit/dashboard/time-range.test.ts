@@ -36,6 +36,15 @@ describe("the span of a chart", () => {
     expect(spanOf("range=day")).toMatchObject({ from: "2026-11-25T15:00:00.000Z", to: "2026-11-26T15:00:00.000Z" });
   });
 
+  test("of this month ends today, and that of the last month with its last day", () => {
+    const spanOf = (range: string, at = now) => readChartSpan(new URLSearchParams({ range }), at);
+    expect(spanOf("this-month")).toMatchObject({ range: "this-month", from: "2026-11-01", to: "2026-11-26" });
+    expect(spanOf("last-month")).toMatchObject({ range: "last-month", from: "2026-10-01", to: "2026-10-31" });
+    const january = Date.parse("2027-01-01T00:00:00Z");
+    expect(spanOf("this-month", january)).toMatchObject({ from: "2027-01-01", to: "2027-01-01" });
+    expect(spanOf("last-month", january)).toMatchObject({ from: "2026-12-01", to: "2026-12-31" });
+  });
+
   test("is 30 days for a name that is none, and for custom days that are none", () => {
     for (const query of ["range=hour", "range=constructor", "range=custom", "range=custom&from=2026-01-01"]) {
       expect([query, readChartSpan(new URLSearchParams(query), now).range]).toEqual([query, "month"]);

@@ -28,10 +28,10 @@ import { SignInSection } from "./sign-in-section.tsx";
 import { UsageSection } from "./usage-section.tsx";
 
 const parts = [
+  ["activity", "Activity"],
   ["account", "Account"],
   ["keys", "API keys"],
   ["budgets", "Budgets"],
-  ["activity", "Activity"],
   ["sign-in", "Sign-in"],
 ] as const;
 
@@ -61,18 +61,21 @@ function Account({ account }: { account: AccountDetail }) {
   return (
     <>
       <PageHead
-        title={account.email}
+        title={account.name ?? account.label}
         description={
           <>
-            {account.name ?? "No name"}, created {formatDay(account.created_at)} <AccountState account={account} />
+            {account.name !== null && account.email !== null && `${account.email}, `}created {formatDay(account.created_at)} <AccountState account={account} />
           </>
         }
       >
-        <Link className="btn" href={`/requests?account=${encodeURIComponent(account.email)}`}>
+        <Link className="btn" href={`/requests?account=${account.id}`}>
           Requests
         </Link>
         <Link className="btn" href={`/admin/gateway?account=${account.id}`}>
           Usage
+        </Link>
+        <Link className="btn" href={`/statement?account=${account.id}`}>
+          Statement
         </Link>
         {mayManage && me.own_account !== account.id && <DisableButton account={account} />}
       </PageHead>
@@ -127,12 +130,12 @@ function Figures({ account: { wallet, quota } }: { account: AccountDetail }) {
 }
 
 /** Disabling asks first, because it ends all keys of a customer at once. */
-function DisableButton({ account: { id, email, disabled_at } }: { account: AccountDetail }) {
+function DisableButton({ account: { id, label, disabled_at } }: { account: AccountDetail }) {
   const [isAsking, setAsking] = useState(false);
   const set = async (disabled: boolean) => {
     await request(organization.projects({ project_id: id }).post({ status: disabled ? "archived" : "active" }));
     await refreshAccounts();
-    toast(disabled ? `${email} is disabled; its keys no longer work` : `${email} is enabled`);
+    toast(disabled ? `${label} is disabled; its keys no longer work` : `${label} is enabled`);
   };
   const { run, isBusy, formError } = useAction(() => set(false));
   if (disabled_at !== null) {
@@ -152,7 +155,7 @@ function DisableButton({ account: { id, email, disabled_at } }: { account: Accou
       </Button>
       {isAsking && (
         <Confirm
-          title={`Disable ${email}?`}
+          title={`Disable ${label}?`}
           action="Disable account"
           act={() => set(true)}
           onClose={() => setAsking(false)}

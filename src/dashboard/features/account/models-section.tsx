@@ -22,7 +22,7 @@ export function ModelsSection({ account, mayManage }: { account: AccountDetail; 
   );
 }
 
-function ModelsForm({ account: { id, email, allowed_models: before } }: { account: AccountDetail }) {
+function ModelsForm({ account: { id, label, allowed_models: before } }: { account: AccountDetail }) {
   const choices = useModelChoices();
   const initial: { allowed_models: readonly string[] | undefined } = { allowed_models: before ?? undefined };
   const form = useForm(initial, async ({ allowed_models: models }) => {
@@ -30,7 +30,7 @@ function ModelsForm({ account: { id, email, allowed_models: before } }: { accoun
     await request(organization.projects({ project_id: id }).post(changes));
     await refreshAccounts();
     const count = models === undefined ? "all models" : models.length === 1 ? "1 model" : `${models.length} models`;
-    toast(`${email} may use ${count}`);
+    toast(`${label} may use ${count}`);
   });
   const { allowed_models: chosen } = form.values;
   const isChanged = chosen?.toSorted().join("\n") !== before?.toSorted().join("\n");

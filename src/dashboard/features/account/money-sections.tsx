@@ -7,13 +7,13 @@ import { Form, Submit, useForm } from "../../kit/form.tsx";
 import { Fact, Section } from "../../kit/page.tsx";
 import { toast } from "../../kit/toast.tsx";
 
-export function CreditSection({ account: { id, email } }: { account: AccountDetail }) {
+export function CreditSection({ account: { id, label } }: { account: AccountDetail }) {
   const form = useForm({ usd: "", note: "" }, async ({ usd, note }) => {
     const credit = { usd: usd.trim(), note: note.trim() };
     const { balance_usd } = await request(organization.projects({ project_id: id }).credits.post(credit));
     form.reset();
     await refreshAccounts();
-    toast(`The balance of ${email} is ${formatUsd(balance_usd)}`);
+    toast(`The balance of ${label} is ${formatUsd(balance_usd)}`);
   });
   const { usd, note } = form.values;
   return (
@@ -71,7 +71,7 @@ function Source({ own, ofRole }: { own: number | null; ofRole: number | null }) 
 }
 
 /** Sets the account's own limits. An empty field restores the limit of its role, or else the configured one. */
-function LimitsForm({ account: { id, email, limits } }: { account: AccountDetail }) {
+function LimitsForm({ account: { id, label, limits } }: { account: AccountDetail }) {
   const initial = toFigureTexts({
     requests_per_minute: limits.own_requests_per_minute,
     tokens_per_minute: limits.own_tokens_per_minute,
@@ -80,7 +80,7 @@ function LimitsForm({ account: { id, email, limits } }: { account: AccountDetail
   const form = useForm(initial, async (texts) => {
     await request(organization.projects({ project_id: id }).post(readFigures(texts)));
     await refreshAccounts();
-    toast(`The limits of ${email} are saved`);
+    toast(`The limits of ${label} are saved`);
   });
   const isValid = Object.values(form.values).every((text) => isFigure(text));
   return (
@@ -103,12 +103,12 @@ function LimitsForm({ account: { id, email, limits } }: { account: AccountDetail
 }
 
 /** Sets the daily free quota of the account, or resets it to the default. */
-function QuotaForm({ account: { id, email, free_tokens_per_day } }: { account: AccountDetail }) {
+function QuotaForm({ account: { id, label, free_tokens_per_day } }: { account: AccountDetail }) {
   const form = useForm(toFigureTexts({ free_tokens_per_day }), async (texts) => {
     const quota = readFigures(texts);
     await request(organization.projects({ project_id: id }).post(quota));
     await refreshAccounts();
-    toast(quota.free_tokens_per_day === null ? `${email} uses the default quota` : `${email} has a custom quota`);
+    toast(quota.free_tokens_per_day === null ? `${label} uses the default quota` : `${label} has a custom quota`);
   });
   const isValid = isFigure(form.values.free_tokens_per_day, 0);
   return (

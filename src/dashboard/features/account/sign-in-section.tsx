@@ -11,11 +11,11 @@ import { SessionFacts, toBrowserName } from "../settings/sessions-section.tsx";
 /** How the account's user signs in, and where they are signed in now. */
 export function SignInSection({ account, mayManage }: { account: AccountDetail; mayManage: boolean }) {
   const [isAsking, setAsking] = useState(false);
-  const { id, email, sessions } = account;
+  const { id, email, label, sessions } = account;
   const signOut = async () => {
     await request(organization.users({ user_id: id }).sessions.delete());
     await refreshAccounts();
-    toast(`${email} is signed out everywhere`);
+    toast(`${label} is signed out everywhere`);
   };
   return (
     <Section
@@ -31,7 +31,7 @@ export function SignInSection({ account, mayManage }: { account: AccountDetail; 
     >
       <div className="card-body stack">
         <span className="soft">{describeSignIn(account)}</span>
-        {mayManage && <InviteSection accountId={id} email={email} />}
+        {mayManage && email !== null && <InviteSection accountId={id} email={email} />}
       </div>
       {sessions.length > 0 && (
         <ul className="rows">
@@ -44,7 +44,7 @@ export function SignInSection({ account, mayManage }: { account: AccountDetail; 
         </ul>
       )}
       {isAsking && (
-        <Confirm title={`Sign ${email} out?`} action="Sign out" act={signOut} onClose={() => setAsking(false)}>
+        <Confirm title={`Sign ${label} out?`} action="Sign out" act={signOut} onClose={() => setAsking(false)}>
           <p>All sessions of this user end. API keys keep working.</p>
         </Confirm>
       )}
@@ -52,7 +52,8 @@ export function SignInSection({ account, mayManage }: { account: AccountDetail; 
   );
 }
 
-function describeSignIn({ role, second_factor: isOn, sessions, email_verified }: AccountDetail): string {
+function describeSignIn({ role, second_factor: isOn, sessions, email_verified, is_team }: AccountDetail): string {
+  if (is_team) return "Nobody signs in as a team: its people sign in to their own accounts, and switch to it.";
   if (role === null) return "No one has signed in to this account yet. Send an invitation to its holder.";
   const count = sessions.length === 1 ? "1 active session" : `${sessions.length} active sessions`;
   const claim =

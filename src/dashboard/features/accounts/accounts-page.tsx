@@ -31,6 +31,9 @@ export default function AccountsPage() {
   return (
     <>
       <PageHead title="Accounts" description="Users and teams of this gateway, with their balances, spend and roles.">
+        <Link className="btn" href="/admin/statements">
+          Statements
+        </Link>
         <DownloadLink href={toAccountsFile(query)} />
         {mayChange && (
           <>
@@ -88,12 +91,12 @@ function AccountsTable({ accounts }: { accounts: readonly AdminAccount[] }) {
         {
           name: "Account",
           className: "name lead",
-          cell: ({ id, email, name }) => (
+          cell: ({ id, email, name, label }) => (
             <>
               <Link className="link cut" href={`/admin/accounts/${id}`}>
-                {email}
+                {name ?? label}
               </Link>
-              <span className="sub cut">{name ?? id}</span>
+              <span className="sub cut">{(name === null ? null : email) ?? id}</span>
             </>
           ),
         },
@@ -117,9 +120,9 @@ function AccountsTable({ accounts }: { accounts: readonly AdminAccount[] }) {
 }
 
 export function AccountState({
-  account: { disabled_at, role, email_verified },
+  account: { disabled_at, role, email_verified, is_team },
 }: {
-  account: Pick<AdminAccount, "disabled_at" | "role" | "email_verified">;
+  account: Pick<AdminAccount, "disabled_at" | "role" | "email_verified" | "is_team">;
 }) {
   if (disabled_at !== null) return <span className="badge is-bad">disabled</span>;
   if (email_verified === false) {
@@ -129,6 +132,7 @@ export function AccountState({
       </span>
     );
   }
+  if (is_team) return <span className="badge">team</span>;
   if (role === null) return <span className="badge">no sign-in yet</span>;
   return <span className={role === "member" ? "badge is-good" : "badge is-accent"}>{toRoleName(role)}</span>;
 }

@@ -55,8 +55,8 @@ const toColumns = (texts: AuditTexts): readonly Column<AuditEntry>[] => [
   {
     name: "Target",
     className: "break soft",
-    cell: ({ subject_email: email, subject }) =>
-      email === null ? subject : <Link href={`/admin/accounts/${subject}`}>{email}</Link>,
+    cell: ({ subject_name: name, subject }) =>
+      name === null ? subject : <Link href={`/admin/accounts/${subject}`}>{name}</Link>,
   },
 ];
 

@@ -15,8 +15,8 @@ const actors: Readonly<Record<string, string>> = {
   jwt: "First call of a token",
 };
 
-export function describeActor({ actors }: AuditTexts, { email, account, os_user: osUser }: AuditEntry): string {
-  const name = email ?? actors?.[account] ?? account;
+export function describeActor({ actors }: AuditTexts, { account_name: label, account, os_user: osUser }: AuditEntry): string {
+  const name = label ?? actors?.[account] ?? account;
   return osUser === null ? name : `${name} (${osUser})`;
 }
 

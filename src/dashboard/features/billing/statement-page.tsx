@@ -1,15 +1,16 @@
 import useSWR from "swr";
 import { Link } from "wouter";
 import { api, request } from "../../data/api.ts";
-import { formatCount, formatMoment } from "../../format.ts";
+import { formatCount, formatExactUsd, formatMoment } from "../../format.ts";
 import { Button, DownloadLink } from "../../kit/button.tsx";
 import { Loaded } from "../../kit/feedback.tsx";
-import { Select } from "../../kit/field.tsx";
 import { Fact, PageHead, Section } from "../../kit/page.tsx";
 import { type Column, Table } from "../../kit/table.tsx";
 import { useParam } from "../../kit/url-state.ts";
+import { formatMonth, MonthSelect } from "./months.tsx";
 
-const getStatement = (month: string) => request(api.statement.get({ query: month === "" ? {} : { month } }));
+const getStatement = (month: string, account: string) =>
+  request(api.statement.get({ query: { ...(month !== "" && { month }), ...(account !== "" && { account }) } }));
 type Statement = Awaited<ReturnType<typeof getStatement>>;
 type Charge = Statement["charges"][number];
 type Transaction = Statement["transactions"][number];
@@ -17,29 +18,25 @@ type Transaction = Statement["transactions"][number];
 /** How often the statement of a month that is not over is read again. */
 const openRefreshMs = 10_000;
 
-/** The statement of the wallet for a UTC month, with exact amounts, to be printed. */
+/** The statement of a wallet for a UTC month, with exact amounts, to be printed. Operators name any account in the address. */
 export default function StatementPage() {
   const [month, setMonth] = useParam("month");
-  const statement = useSWR(["statement", month], () => getStatement(month), {
+  const [account] = useParam("account");
+  const statement = useSWR(["statement", month, account], () => getStatement(month, account), {
     keepPreviousData: true,
     refreshInterval: (shown) => (shown?.open === true ? openRefreshMs : 0),
   });
-  const months = listMonths(statement.data);
   const shown = statement.data?.month ?? month;
   return (
     <>
-      <Link className="link back" href="/billing">
-        Billing
+      <Link className="link back" href={account === "" ? "/billing" : `/admin/accounts/${account}?tab=activity`}>
+        {account === "" ? "Billing" : "Account"}
       </Link>
       <PageHead title="Statement" description="Charges are for calls that began in the month (UTC).">
-        <Select
-          isSmall
-          aria-label="Month"
-          options={months.map((each) => [each, formatMonth(each)] as const)}
-          value={shown}
-          onText={setMonth}
+        <MonthSelect first={statement.data?.first_month} value={shown} onText={setMonth} />
+        <DownloadLink
+          href={`/dashboard/api/statement.csv?${new URLSearchParams({ month: shown, ...(account !== "" && { account }) })}`}
         />
-        <DownloadLink href={`/dashboard/api/statement.csv?month=${shown}`} />
         <Button onClick={() => print()}>Print</Button>
       </PageHead>
       <Loaded state={statement} lines={8}>
@@ -58,16 +55,16 @@ function Sheet({ statement }: { statement: Statement }) {
           <p>
             <strong>{account.name ?? account.email}</strong>
             <span className="sub">
-              {account.name !== null && `${account.email}, `}
+              {account.name !== null && account.email !== null && `${account.email}, `}
               {account.id}
             </span>
           </p>
           <dl className="facts">
-            <Fact name="Opening balance">{toUsd(statement.opening_usd)}</Fact>
-            <Fact name="Payments, credits and debits">{toUsd(statement.transactions_usd)}</Fact>
-            <Fact name="Charges">{toUsd(statement.charges_usd)}</Fact>
+            <Fact name="Opening balance">{formatExactUsd(statement.opening_usd)}</Fact>
+            <Fact name="Payments, credits and debits">{formatExactUsd(statement.transactions_usd)}</Fact>
+            <Fact name="Charges">{formatExactUsd(statement.charges_usd)}</Fact>
             <Fact name={<strong>{open ? "Balance now" : "Closing balance"}</strong>}>
-              <strong>{toUsd(statement.closing_usd)}</strong>
+              <strong>{formatExactUsd(statement.closing_usd)}</strong>
             </Fact>
           </dl>
         </div>
@@ -99,42 +96,12 @@ const chargeColumns: readonly Column<Charge>[] = [
   { name: "Requests", className: "end", cell: ({ requests }) => orDash(requests) },
   { name: "Input tokens", className: "end", cell: ({ prompt_tokens }) => orDash(prompt_tokens) },
   { name: "Output tokens", className: "end", cell: ({ completion_tokens }) => orDash(completion_tokens) },
-  { name: "Amount", className: "end", cell: ({ charged_usd }) => toUsd(charged_usd) },
+  { name: "Amount", className: "end", cell: ({ charged_usd }) => formatExactUsd(charged_usd) },
 ];
 
 const transactionColumns: readonly Column<Transaction>[] = [
   { name: "Date", className: "tight lead", cell: ({ at }) => formatMoment(at) },
   { name: "Type", cell: ({ kind }) => (kind === "credit" ? "Credit" : "Debit") },
   { name: "Note", className: "break soft", cell: ({ note }) => note },
-  { name: "Amount", className: "end", cell: ({ amount_usd }) => toUsd(amount_usd) },
+  { name: "Amount", className: "end", cell: ({ amount_usd }) => formatExactUsd(amount_usd) },
 ];
-
-/** An exact amount, of at least two decimals: a statement is not rounded. */
-function toUsd(text: string): string {
-  const [whole = "0", decimals = ""] = text.replace("-", "").split(".");
-  return `${text.startsWith("-") ? "−" : ""}$${formatCount(Number(whole))}.${decimals.padEnd(2, "0")}`;
-}
-
-/** From the present month back to the first one. */
-function listMonths(statement: Statement | undefined): string[] {
-  if (statement === undefined) return [];
-  const months: string[] = [];
-  const now = new Date();
-  for (let month = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth())); ; month = monthBefore(month)) {
-    const name = month.toISOString().slice(0, 7);
-    if (name < statement.first_month && name < statement.month) return months;
-    months.push(name);
-  }
-}
-
-function monthBefore(month: Date): Date {
-  return new Date(Date.UTC(month.getUTCFullYear(), month.getUTCMonth() - 1));
-}
-
-function formatMonth(month: string): string {
-  return new Date(`${month}-01T00:00:00Z`).toLocaleDateString("en-US", {
-    month: "long",
-    year: "numeric",
-    timeZone: "UTC",
-  });
-}

@@ -228,7 +228,10 @@ const toMoverColumns = (name: string, toPath: (mover: Mover) => string): readonl
     cell: ({ cost_usd, before_usd }) => formatChange(Number(cost_usd), Number(before_usd)) ?? "new",
   },
 ];
-const accountMovers = toMoverColumns("Account", ({ value }) => `/admin/accounts/${value}`);
+const accountMovers = toMoverColumns(
+  "Account",
+  ({ value }) => `/admin/gateway?range=week&account=${encodeURIComponent(value)}`,
+);
 const modelMovers = toMoverColumns(
   "Model",
   ({ value }) => `/admin/gateway?range=week&by=account&model=${encodeURIComponent(value)}`,
@@ -241,10 +244,10 @@ function Budgets({ budgets }: { budgets: Home["budgets"] }) {
       empty="At the current pace, every budget lasts until its period ends."
       rows={budgets}
     >
-      {({ account, key, name, email, period, budget_usd, spent_usd, forecast_usd, ends_at }) => (
+      {({ account, key, name, account_name: owner, period, budget_usd, spent_usd, forecast_usd, ends_at }) => (
         <li key={key ?? account}>
           <Link className="link break" href={`/admin/accounts/${account}`}>
-            {name === null ? (email ?? account) : `${name}, ${email ?? account}`}
+            {name === null ? (owner ?? account) : `${name}, ${owner ?? account}`}
           </Link>
           <span>
             {formatUsd(spent_usd)} of {formatUsd(budget_usd)} this {period}; forecast{" "}
@@ -262,10 +265,10 @@ function Budgets({ budgets }: { budgets: Home["budgets"] }) {
 function LowWallets({ wallets }: { wallets: Home["low_wallets"] }) {
   return (
     <List title="Low balances" empty="No wallet runs out within a week at the pace of the last week." rows={wallets}>
-      {({ account, email, balance_usd, days_left }) => (
+      {({ account, account_name, balance_usd, days_left }) => (
         <li key={account}>
           <Link className="link break" href={`/admin/accounts/${account}`}>
-            {email ?? account}
+            {account_name ?? account}
           </Link>
           <span>
             <Usd value={balance_usd} />,{" "}
@@ -285,10 +288,10 @@ function ExpiringKeys({ keys }: { keys: Home["expiring_keys"] }) {
       empty="No API key expires within two weeks."
       rows={keys}
     >
-      {({ id, name, account, email, expires_at, last_used_at }) => (
+      {({ id, name, account, account_name, expires_at, last_used_at }) => (
         <li key={id}>
           <Link className="link break" href={`/admin/api-keys?search=${encodeURIComponent(id)}`}>
-            {name}, {email ?? account}
+            {name}, {account_name ?? account}
           </Link>
           <span>
             expires {formatAge(expires_at)};{" "}

@@ -102,13 +102,13 @@ function describe(found: SecretState | "unknown"): string {
 const ownerColumns: readonly Column<OwnedKey>[] = [
   {
     name: "Account",
-    sort: ({ email }) => email,
+    sort: ({ account_name }) => account_name,
     cell: ({ account, account_name, email }) => (
       <>
         <Link className="link cut" href={`/admin/accounts/${account}`}>
-          {email}
+          {account_name}
         </Link>
-        <span className="sub cut">{account_name}</span>
+        {email !== null && email !== account_name && <span className="sub cut">{email}</span>}
       </>
     ),
   },

@@ -30,7 +30,7 @@ export function OverviewPage() {
   const statistics = useStatistics(query);
   useRefresh(calls.data?.stamp, statistics.mutate);
   useMinuteTick();
-  const name = range === "custom" ? `${from} to ${to}` : timeRanges[range].name;
+  const name = Object.hasOwn(timeRanges, range) ? timeRanges[range as keyof typeof timeRanges].name : `${from} to ${to}`;
   return (
     <>
       <PageHead title="Overview" description="Balance, quota and usage of your account. Days are in UTC.">

@@ -16,6 +16,7 @@ import { meterNames, meters } from "../models/meters.ts";
 import { type RequestDetail, useRequest } from "./api.ts";
 import { describeMiss } from "./cache-miss.ts";
 import { CallCost, CallStatus } from "./call-columns.tsx";
+import { ChargeSum } from "./charge-sum.tsx";
 
 /** All that is known of one request. */
 export function RequestDialog({ id, isAdmin, onClose }: { id: string; isAdmin: boolean; onClose: () => void }) {
@@ -94,7 +95,7 @@ function Detail({ detail, isAdmin }: { detail: RequestDetail; isAdmin: boolean }
         {isAdmin && (
           <Fact name="Account">
             <LinkButton onClick={() => filterBy("account", detail.account)}>
-              {detail.email ?? detail.account}
+              {detail.account_name ?? detail.account}
             </LinkButton>
           </Fact>
         )}
@@ -139,6 +140,7 @@ function Detail({ detail, isAdmin }: { detail: RequestDetail; isAdmin: boolean }
         <Fact name="Cache marks">{detail.cache_marks && cacheMarks[detail.cache_marks]}</Fact>
         <Fact name="Node">{detail.node}</Fact>
       </dl>
+      {detail.charge !== null && <ChargeSum charge={detail.charge} changedBy={detail.price_changed_by} />}
       {parts.map((Part) => (
         <Part key={Part.name} request={detail} />
       ))}

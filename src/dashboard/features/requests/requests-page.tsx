@@ -80,7 +80,7 @@ const toColumns = (
   {
     name: "Request",
     className: "name lead",
-    cell: ({ id, model, requested_model, endpoint, capability, key_id, account, email }) => (
+    cell: ({ id, model, requested_model, endpoint, capability, key_id, account, account_name }) => (
       <>
         <LinkButton look="link cut" title={id} onClick={() => setParams({ request: id })}>
           {model === null ? (endpoint ?? id) : modelName(model)}
@@ -88,7 +88,7 @@ const toColumns = (
         {requested_model !== null && <span className="sub cut">requested as {modelName(requested_model)}</span>}
         <span className="sub cut" title={maskKey(key_id)}>
           {capability !== null && `${callNames[capability]} · `}
-          {isAdmin ? (email ?? account) : keyName(key_id)}
+          {isAdmin ? (account_name ?? account) : keyName(key_id)}
         </span>
       </>
     ),

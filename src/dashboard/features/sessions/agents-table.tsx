@@ -20,7 +20,7 @@ export function toAgentName(agent: string | null): string {
 /** The agents of a session as a tree, each with its own figures. */
 export function AgentsTable({ bill, onEnd }: { bill: SessionBill; onEnd: ((agent: AgentBill) => void) | undefined }) {
   const toRequests = (agent: string) =>
-    `/requests?${new URLSearchParams({ session: bill.session, agent, ...(bill.email !== null && { account: bill.account }) })}`;
+    `/requests?${new URLSearchParams({ session: bill.session, agent, ...(bill.account_name !== null && { account: bill.account }) })}`;
   const lead: Column<AgentBill> = {
     name: "Agent",
     className: "name lead",

@@ -15,8 +15,8 @@ const toolReasons = new Set(["tool_calls", "tool_use", "function_call"]);
 
 /** The calls of a session in the order of time, the newest first, each at its place in the session. */
 export function SessionCalls({ bill }: { bill: SessionBill }) {
-  const { session, account, email, started_at: startedAt, ended_at: endedAt, running } = bill;
-  const log = useRequests({ session, ...(email !== null && { account }) }, running > 0);
+  const { session, account, account_name: name, started_at: startedAt, ended_at: endedAt, running } = bill;
+  const log = useRequests({ session, ...(name !== null && { account }) }, running > 0);
   const modelName = useModelNames();
   const from = Date.parse(startedAt ?? "");
   const until = running > 0 ? Date.now() : Date.parse(endedAt ?? startedAt ?? "");

@@ -39,7 +39,7 @@ export function SessionView({ session, account }: SessionName) {
         description={
           <>
             <span className="mono break">{session}</span>
-            {bill?.email && <> of {bill.email}</>}
+            {bill?.account_name && <> of {bill.account_name}</>}
           </>
         }
       >

@@ -14,11 +14,11 @@ const nameless: Readonly<Record<GroupName, string>> = {
 };
 
 /** The name of a group on the screen. */
-export function toGroupName({ value, name, email }: StatisticsGroup, group: GroupName): string {
+export function toGroupName({ value, name, account_name }: StatisticsGroup, group: GroupName): string {
   // Names that are too many to be counted apart.
   if (value === "*" && isNamed(group)) return "Further ones";
   if (value === "" || (group === "status" && value === "0")) return nameless[group];
-  if (group === "account") return email ?? value;
+  if (group === "account") return name ?? account_name ?? value;
   if (group === "model") return name ?? value;
   return group === "key" ? (name ?? maskKey(value)) : value;
 }

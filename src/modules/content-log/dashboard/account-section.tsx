@@ -9,7 +9,7 @@ import { type ContentLog, deleteAccountContent, switchContent, useAccountContent
 import { KeptRecords } from "./own-section.tsx";
 
 interface ContentProps {
-  account: { readonly id: string; readonly email: string };
+  account: { readonly id: string; readonly label: string };
   mayChange: boolean;
 }
 
@@ -27,7 +27,7 @@ export function AccountContent({ account, mayChange }: ContentProps) {
               <KeptRecords
                 records={data.records}
                 mayDelete={mayChange}
-                question={`Delete the content of ${account.email}?`}
+                question={`Delete the content of ${account.label}?`}
                 remove={() => deleteAccountContent(account.id)}
               />
             )}
@@ -46,7 +46,7 @@ function describeMode({ mode, days }: ContentLog): string {
   return `Prompts and answers can be kept here, ${retention}. ${seen} The account sees a notice on its pages.`;
 }
 
-function Switches({ account: { id, email }, content, mayChange }: ContentProps & { content: ContentLog }) {
+function Switches({ account: { id, label }, content, mayChange }: ContentProps & { content: ContentLog }) {
   const keys = useAccountKeys(id);
   const request = useRef({ on: false, key: undefined as string | undefined });
   const { run, isBusy, formError } = useAction(() => switchContent(id, request.current.on, request.current.key));
@@ -60,7 +60,7 @@ function Switches({ account: { id, email }, content, mayChange }: ContentProps &
     <>
       <Callout tone="bad">{formError()}</Callout>
       <Check checked={content.account} disabled={isOff} onCheck={set}>
-        Keep prompts and answers of all calls of {email}
+        Keep prompts and answers of all calls of {label}
       </Check>
       {active.map(({ id: keyId, name }) => (
         <Check

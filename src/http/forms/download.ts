@@ -66,7 +66,8 @@ async function* readPages<Row, Cursor>({ readPage }: Download<Row, Cursor>): Asy
   return undefined;
 }
 
-function toCsvLine(row: object, columns: readonly string[]): string {
+/** A row as a line of CSV; an absent value is an empty cell. */
+export function toCsvLine(row: object, columns: readonly string[]): string {
   const cells = columns.map((column) => {
     const value = (row as Record<string, unknown>)[column];
     if (value === null || value === undefined) return "";

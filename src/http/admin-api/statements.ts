@@ -1,0 +1,179 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { formatUsd, nullable, quoteValue } from "../../contract/index.ts";
+import {
+  describeWalletSums,
+  monthPattern,
+  readStatements,
+  readTransactions,
+  toMonthSpan,
+  type WalletTransaction,
+} from "../../reports/index.ts";
+import { responses } from "../api/openapi.ts";
+import type { HttpDeps } from "../deps.ts";
+import { readStatementJson, streamStatements } from "../forms/statement-json.ts";
+import { parseUrl } from "../lifecycle/origin.ts";
+import { type AdminApi, adminRoutes, describeRead } from "./guard.ts";
+import { invalid, listOf, listParameters, parameters, readPage, toList, toSeconds } from "./lists.ts";
+import { readProject } from "./projects.ts";
+
+const Usd = Type.String({ description: "Exact decimal text" });
+const Time = Type.String({ format: "date-time" });
+const head = {
+  project_id: Type.String(),
+  project_name: nullable(Type.String()),
+  email: nullable(Type.String({ description: "`null`: a team without an e-mail" })),
+  month: Type.String({ description: "A UTC month, such as `2026-11`" }),
+  from: Time,
+  until: Time,
+  open: Type.Boolean({ description: "Whether the month is not over" }),
+  opening_usd: Usd,
+};
+const StatementObject = Type.Object({
+  object: Type.Literal("organization.project.statement"),
+  ...head,
+  charges_usd: Type.String({ description: "Negative where the wallet paid" }),
+  charges: Type.Array(
+    Type.Object({
+      model: nullable(Type.String({ description: "`null`: charges that are not counted by model" })),
+      requests: nullable(Type.Integer()),
+      prompt_tokens: nullable(Type.Integer()),
+      completion_tokens: nullable(Type.Integer()),
+      charged_usd: Usd,
+    }),
+  ),
+  transactions_usd: Usd,
+  transactions: Type.Array(
+    Type.Object({ at: Time, kind: Type.String(), amount_usd: Usd, balance_usd: Usd, note: nullable(Type.String()) }),
+  ),
+  closing_usd: Usd,
+});
+const StatementLine = Type.Object({
+  object: Type.Literal("organization.statement"),
+  ...head,
+  credits_usd: Usd,
+  debits_usd: Type.String({ description: "Negative" }),
+  charges_usd: Type.String({ description: "Negative where the wallet paid" }),
+  closing_usd: Usd,
+});
+const TransactionObject = Type.Object({
+  id: Type.String(),
+  object: Type.Literal("organization.project.transaction"),
+  created_at: Type.Integer(),
+  kind: Type.String({ description: "`credit` or `debit`" }),
+  amount_usd: Usd,
+  note: nullable(Type.String()),
+});
+
+const monthParameter = {
+  month: { description: "A UTC month; default the current one", schema: { type: "string", pattern: monthPattern } },
+};
+
+/** The money of months: the statement and the transactions of a project, and the statements of all projects. */
+export function statementsController(deps: HttpDeps, api: AdminApi) {
+  return [...ofProject(deps, api), ...ofAll(deps, api)];
+}
+
+function ofProject(deps: HttpDeps, api: AdminApi) {
+  const route = adminRoutes(deps, api, { path: "/organization/projects", area: "accounts" });
+  return [
+    route.get(
+      "/:project_id/statement",
+      async ({ request, params }): Promise<Static<typeof StatementObject>> => {
+        const project = await readProject(deps, params.project_id);
+        const month = readMonth(parseUrl(request).searchParams);
+        const { account, first_month: _, charges, ...statement } = await readStatementJson(deps, project, month);
+        return {
+          object: "organization.project.statement",
+          ...toProject(account),
+          ...statement,
+          charges: charges.map(({ name: model, ...charge }) => ({ model, ...charge })),
+        };
+      },
+      {
+        detail: describeRead("Retrieve the statement of a project for a month", StatementObject, {
+          description: "The opening balance, charges and transactions add up to the closing balance.",
+          query: monthParameter,
+        }),
+      },
+    ),
+    route.get(
+      "/:project_id/transactions",
+      async ({ request, params }) => {
+        const { id } = await readProject(deps, params.project_id);
+        const { limit, after } = readPage(parseUrl(request).searchParams);
+        return toList(await readTransactions(deps.store, id, { limit: limit + 1, after }), limit, toTransaction);
+      },
+      {
+        detail: describeRead("List credits and debits of a project, newest first", listOf(TransactionObject), {
+          description: "Charges of requests are in the statement and in the costs.",
+          query: listParameters,
+        }),
+      },
+    ),
+  ];
+}
+
+function ofAll(deps: HttpDeps, api: AdminApi) {
+  const route = adminRoutes(deps, api, { path: "/organization", area: "accounts" });
+  return [
+    route.get(
+      "/statements",
+      async ({ request }) => {
+        const query = parseUrl(request).searchParams;
+        const { limit, after } = readPage(query);
+        const [now, span] = [deps.now(), toMonthSpan(readMonth(query), deps.now())];
+        const { rows, next } = await readStatements(deps.store, span, { limit, after });
+        const data = rows.map(({ account, sums }): Static<typeof StatementLine> => {
+          const { account: project, ...line } = describeWalletSums(sums, { account, span, now });
+          return { object: "organization.statement", ...toProject(project), ...line };
+        });
+        return {
+          object: "list" as const,
+          data,
+          first_id: data[0]?.project_id ?? null,
+          last_id: next ?? data.at(-1)?.project_id ?? null,
+          has_more: next !== undefined,
+        };
+      },
+      {
+        detail: describeRead("List the statements of all projects for a month, one line each", listOf(StatementLine), {
+          description:
+            "Projects without any movement until the end of the month are left out, so a page may have fewer entries than its " +
+            "limit: while `has_more` is true, continue with `last_id`.",
+          query: { ...listParameters, ...monthParameter },
+        }),
+      },
+    ),
+    route.get("/statements.csv", ({ request }) => streamStatements(deps, readMonth(parseUrl(request).searchParams)), {
+      detail: {
+        summary: "The statements of all projects for a month as CSV, one row each",
+        tags: ["Management"],
+        security: [{ admin: [] }],
+        parameters: parameters(monthParameter),
+        responses: responses({ "text/csv": Type.String() }, [400, 401, 403, 429, 500, 503]),
+      },
+    }),
+  ];
+}
+
+/** @throws {GatewayError} `invalid_request` */
+function readMonth(query: URLSearchParams): string | undefined {
+  const month = query.get("month") || undefined;
+  if (month === undefined || new RegExp(monthPattern).test(month)) return month;
+  throw invalid("month", `month is ${quoteValue(month)}, expected a month such as 2026-11`);
+}
+
+function toProject({ id, name, email }: { id: string; name: string | null; email: string | null }) {
+  return { project_id: id, project_name: name, email };
+}
+
+function toTransaction({ id, at, kind, nanodollars, note }: WalletTransaction): Static<typeof TransactionObject> {
+  return {
+    id,
+    object: "organization.project.transaction",
+    created_at: toSeconds(at),
+    kind,
+    amount_usd: formatUsd(nanodollars),
+    note: note ?? null,
+  };
+}
