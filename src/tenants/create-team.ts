@@ -14,7 +14,8 @@ const nameLengthMax = 60;
  * administrator sets one, because a person could otherwise multiply their quota.
  *
  * @param founder The id of the person's own account.
- * @throws {GatewayError} `invalid_request` for the name, `conflict` when the person has created too many.
+ * @throws {GatewayError} `invalid_request` for the name, `conflict` when the person has created too many, or
+ * cannot sign in.
  */
 export async function createTeam(
   db: Transaction<Database>,
@@ -34,16 +35,15 @@ export async function createTeam(
       `You have created ${foundedMax} teams, the limit; ask an administrator for more`,
     );
   }
+  const user = await db.selectFrom("users").select("id").where("account_id", "=", founder).executeTakeFirst();
+  if (user === undefined) {
+    throw new GatewayError("conflict", "Nobody can sign in to this account yet; invite its person first");
+  }
   const id = newAccountId();
   const row = accountRowOf({ id, email: toTeamAddress(name, id), name }, now);
   const team = { ...row, free_tokens_per_day: 0, founded_by: founder };
   await db.insertInto("accounts").values(team).execute();
-  const { id: user_id } = await db
-    .selectFrom("users")
-    .select("id")
-    .where("account_id", "=", founder)
-    .executeTakeFirstOrThrow();
-  const membership = { account_id: row.id, user_id, role: "admin", joined_at: now } as const;
+  const membership = { account_id: row.id, user_id: user.id, role: "admin", joined_at: now } as const;
   await db.insertInto("memberships").values(membership).execute();
   return { accountId: row.id, name };
 }

@@ -13,6 +13,7 @@ import {
   quotaSet,
 } from "./account.ts";
 import { adminKeyCreate, adminKeyList, adminKeyRevoke } from "./admin-key.ts";
+import { auditList } from "./audit.ts";
 import { catalogueCheck, models } from "./catalogue.ts";
 import { catalogueSign, catalogueUpdate } from "./catalogue-update.ts";
 import { defineCompletion } from "./completion.ts";
@@ -42,7 +43,8 @@ import { requestList, requestShow } from "./request.ts";
 import { sessionEnd, sessionShow } from "./session.ts";
 import { statementShow } from "./statement.ts";
 import { backup, config, health, serve, version } from "./system.ts";
-import { teamBudget, teamInvite, teamList, teamRemove, teamSet } from "./team.ts";
+import { teamBudget, teamCreate, teamInvite, teamList, teamRemove, teamSet } from "./team.ts";
+import { usage } from "./usage.ts";
 import { walletCredit, walletDebit, walletShow } from "./wallet.ts";
 
 const own: readonly Command[] = [
@@ -56,6 +58,7 @@ const own: readonly Command[] = [
   accountInvite,
   accountPassword,
   teamList,
+  teamCreate,
   teamInvite,
   teamSet,
   teamRemove,
@@ -98,6 +101,7 @@ const own: readonly Command[] = [
   importLiteLlm,
   importNewApi,
   importOpenRouter,
+  usage,
   requestList,
   requestShow,
   sessionShow,
@@ -106,6 +110,7 @@ const own: readonly Command[] = [
   ledgerVerify,
   ledgerExport,
   ledgerReconcile,
+  auditList,
   backup,
   nodeList,
   health,

@@ -48,6 +48,26 @@ export const teamList = defineCommand({
   },
 });
 
+export const teamCreate = defineCommand({
+  name: "team create",
+  description: "Create a team, whose first admin is one person",
+  flags: { name: { value: "N", description: "Name of the team", required: true }, person },
+  args: [],
+  example: "team create --name Search --person ada@example.org",
+  async run(_context, { flags, config, now }) {
+    const create = async ({ store, accounts }: OpenedStore) => {
+      const { id } = await expectRecipient(accounts, flags.person);
+      const { accountId, name } = await teamActions(store, () => now).create(
+        { ...operator, accountId: id },
+        flags.name,
+      );
+      return { id: accountId, name };
+    };
+    const json = await withStore(config, create, now);
+    return { json, text: `${json.id}  ${json.name}` };
+  },
+});
+
 export const teamInvite = defineCommand({
   name: "team invite",
   description: "Create an invitation link for one person to join the team of an account",

@@ -144,6 +144,11 @@ const configuration = onDemand(
   { name: "Configuration", icon: "settings", help: "configuration" },
   () => import("../features/configuration/configuration-page.tsx"),
 );
+const statements = onDemand(
+  "/admin/statements",
+  { name: "Statements", icon: "billing", help: "dashboard#billing" },
+  () => import("../features/billing/statements-page.tsx"),
+);
 const audit = onDemand(
   "/admin/audit",
   { name: "Audit log", icon: "history", help: "accounts#audit-log" },
@@ -169,7 +174,7 @@ const operatorLinks: readonly (readonly PageLink[])[] = [
   ],
   [
     link("API keys", { ...keys, name: "My API keys" }, allKeys, adminKeys),
-    link("Billing", billing),
+    link("Billing", billing, statements),
     link("Accounts", accounts),
     playgroundLink,
     connectLink,
@@ -209,11 +214,6 @@ export const otherPages: readonly Omit<PageEntry, "name" | "icon">[] = [
     path: "/statement",
     help: "dashboard#billing",
     page: <LazyPage path="/statement" load={() => import("../features/billing/statement-page.tsx")} />,
-  },
-  {
-    path: "/admin/statements",
-    help: "dashboard#billing",
-    page: <LazyPage path="/admin/statements" load={() => import("../features/billing/statements-page.tsx")} />,
   },
   {
     path: "/settings",

@@ -1,0 +1,97 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { withStore } from "../../../src/cli/lib/with-store.ts";
+import { readConfig } from "../../../src/config/index.ts";
+import { figureColumns } from "../../../src/db/index.ts";
+import { type Bench, benchNow, makeBench } from "./fixture.ts";
+
+let bench: Bench;
+beforeEach(async () => {
+  bench = makeBench();
+  await bench.run("account", "create", "--email", "ada@example.org", "--name", "Ada");
+});
+afterEach(() => bench.remove());
+
+test("a team is created with one person as its first admin, and is found by its name", async () => {
+  const flags = ["--name", "Search", "--person"];
+  const early = await bench.run("team", "create", ...flags, "ada@example.org");
+  expect([early.code, early.stderr]).toEqual([4, expect.stringContaining("invite its person first")]);
+  await bench.run("account", "password", "ada@example.org");
+  const team = await bench.json<{ id: string; name: string }>("team", "create", ...flags, "ada@example.org");
+  expect(team.name).toBe("Search");
+  expect(await bench.json("team", "list", team.id)).toMatchObject({
+    people: [{ email: "ada@example.org", team_role: "admin", holder: false }],
+  });
+  expect((await bench.run("team", "create", ...flags, "nobody@example.org")).code).toBe(3);
+});
+
+test("the audit log is listed, newest first, by who did what to what", async () => {
+  const { id } = await bench.json<{ id: string }>(
+    ...["key", "create", "--account", "ada@example.org", "--name", "laptop"],
+  );
+  type Entry = { action: string; actor: string; subject: string };
+  const all = await bench.json<Entry[]>("audit", "list");
+  expect(all.map(({ action, actor }) => `${action} by ${actor}`).sort()).toEqual([
+    "account.create by cli",
+    "key.create by cli",
+  ]);
+  const ofKey = await bench.json<Entry[]>("audit", "list", "--action", "key", "--actor", "cli", "--limit", "1");
+  expect(ofKey).toMatchObject([{ action: "key.create", detail: { name: "laptop" } }]);
+  expect(JSON.stringify(ofKey)).toContain(id);
+  const { stdout } = await bench.run("audit", "list", "--action", "account");
+  expect(stdout).toContain("ada@example.org");
+  expect((await bench.run("audit", "list", "--action", "nothing")).stdout).toContain("No entry fits");
+  expect((await bench.run("audit", "list", "--limit", "1001")).code).toBe(2);
+});
+
+test("usage is told by account, model and others, for days that end today", async () => {
+  await bench.run("account", "create", "--email", "bo@example.org");
+  const idOf = async (email: string) => (await bench.json<{ id: string }>("account", "show", email)).id;
+  const [ada, bo] = [await idOf("ada@example.org"), await idOf("bo@example.org")];
+  const today = Math.floor(benchNow / 86_400_000) * 24;
+  const used = [
+    [ada, 0, "acme-1", 3, 2_500_000_000],
+    [ada, 6, "acme-2", 1, 1_000_000_000],
+    [bo, 7, "acme-1", 5, 9_000_000_000],
+  ] as const;
+  await withStore(readConfig({ MODELGATE_HOME: bench.home }), ({ store }) =>
+    store.addUsage(
+      used.flatMap(([account, daysAgo, model, requests, cost_nanodollars]) => {
+        const sums: Record<string, number> = { requests, cost_nanodollars };
+        const figures = figureColumns.map((name) => sums[name] ?? 0);
+        const day = today - 24 * daysAgo;
+        return [
+          { key: [24, "call", day, account, "key1", model, "acme", 200, ""], figures },
+          { key: [24, "call", day, "", "", model, "acme", 200, ""], figures },
+          { key: [24, "key", day, account, "key1", "", "", 0, ""], figures },
+        ];
+      }),
+    ),
+  );
+  const names = (json: Figures) => json.data.map(({ name, cost_usd, requests }) => [name, cost_usd, requests]);
+  interface Figures {
+    total: { cost_usd: string };
+    data: { name: string; cost_usd: string; requests: number }[];
+  }
+  const week = await bench.json<Figures>("usage");
+  expect(names(week)).toEqual([["ada@example.org", "3.5", 4]]);
+  expect(week.total.cost_usd).toBe("3.5");
+  expect(names(await bench.json<Figures>("usage", "--days", "8"))).toEqual([
+    ["bo@example.org", "9", 5],
+    ["ada@example.org", "3.5", 4],
+  ]);
+  const models = ["usage", "--by", "model", "--account", "ada@example.org"];
+  expect(names(await bench.json<Figures>(...models))).toEqual([
+    ["acme-1", "2.5", 3],
+    ["acme-2", "1", 1],
+  ]);
+  expect((await bench.run(...models, "--limit", "1")).stdout.split("\n")).toHaveLength(4);
+  expect(names(await bench.json<Figures>("usage", "--days", "1"))).toEqual([["ada@example.org", "2.5", 3]]);
+  for (const wrong of [
+    ["--by", "nothing"],
+    ["--days", "0"],
+    ["--days", "367"],
+    ["--limit", "201"],
+  ]) {
+    expect([wrong, (await bench.run("usage", ...wrong)).code]).toEqual([wrong, 2]);
+  }
+});
