@@ -16,6 +16,7 @@ const flushMsMax = 1000;
 export async function drain({ loadShedder, http }: App, config: Config, log: Log): Promise<number> {
   const { server } = http;
   const { drainSeconds, drainNoticeSeconds } = config;
+  log.info("stopping", { calls: loadShedder.size });
   loadShedder.announceShutdown();
   if (drainNoticeSeconds > 0) await Bun.sleep(drainNoticeSeconds * 1000);
   loadShedder.close();
@@ -35,6 +36,7 @@ export async function drain({ loadShedder, http }: App, config: Config, log: Log
   }
   await waitUntil(() => isStopped, flushMsMax);
   await server?.stop(true);
+  log.info("stopped");
   return Math.max(0, deadlineMs - performance.now());
 }
 

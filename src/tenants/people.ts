@@ -125,8 +125,9 @@ export async function addPerson(
 ): Promise<Person> {
   const { id: user_id } = (await userOf(db, personId).executeTakeFirst()) ?? {};
   const person = await findAccount({ db }, personId);
-  if (user_id === undefined || person === undefined) {
-    throw new GatewayError("not_found", "No user has this id or e-mail");
+  if (person === undefined) throw new GatewayError("not_found", "No user has this id or e-mail");
+  if (user_id === undefined) {
+    throw new GatewayError("not_found", "Nobody can sign in to this account yet; invite its person first");
   }
   expectKnownHolder(person, { isPerson: true });
   const people = await listPeople({ db }, accountId);

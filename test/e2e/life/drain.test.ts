@@ -146,6 +146,7 @@ describe("SIGTERM", () => {
       const { events, done } = await stream.rest;
       expect([done, events.some(({ error }) => error)]).toEqual([true, false]);
       expect(await gateway.ended).toBe(0);
+      expect(gateway.stderr()).toMatch(/"stopping".*"calls":1[\s\S]*"draining"[\s\S]*"stopped"/);
     }));
 
   test("a second time ends at once; the next start settles what was open", () =>

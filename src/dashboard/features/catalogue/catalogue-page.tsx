@@ -1,4 +1,5 @@
 import { useState } from "react";
+import { useMayAdminister } from "../../data/roles.ts";
 import { Button } from "../../kit/button.tsx";
 import { Callout, Loaded } from "../../kit/feedback.tsx";
 import { SearchField } from "../../kit/field.tsx";
@@ -23,6 +24,7 @@ import { VirtualSection } from "./virtual-section.tsx";
 
 const kinds = [
   ["all", "All"],
+  ["served", "Served"],
   ["own", "Changed here"],
   ["signed", "Signed file"],
   ["disabled", "Disabled"],
@@ -46,6 +48,7 @@ export default function CataloguePage() {
   const catalogue = useCatalogue();
   const { data: document, error } = useCatalogueDocument();
   const { data: unlisted } = useUnlisted();
+  const mayAdminister = useMayAdminister();
   const [search, setSearch] = useParam("search");
   const [kind, setKind] = useChoice("from", kinds);
   const [part, setPart] = useChoice("part", parts);
@@ -71,17 +74,21 @@ export default function CataloguePage() {
         title="Models and prices"
         description="All models with prices and routes. Your changes override providers and signed price files."
       >
-        <Button disabled={document === undefined} onClick={() => document && setOpen({ document, json: true })}>
-          Edit as JSON
-        </Button>
-        <Button
-          look="primary"
-          icon="plus"
-          disabled={document === undefined || unlisted === undefined}
-          onClick={() => document && setOpen({ document, model: undefined })}
-        >
-          Add model
-        </Button>
+        {mayAdminister && (
+          <>
+            <Button disabled={document === undefined} onClick={() => document && setOpen({ document, json: true })}>
+              Edit as JSON
+            </Button>
+            <Button
+              look="primary"
+              icon="plus"
+              disabled={document === undefined || unlisted === undefined}
+              onClick={() => document && setOpen({ document, model: undefined })}
+            >
+              Add model
+            </Button>
+          </>
+        )}
       </PageHead>
       <Loaded state={catalogue} lines={8}>
         {({ data, shared, warnings }) => {
@@ -119,7 +126,7 @@ export default function CataloguePage() {
                   </div>
                   <CatalogueTable
                     models={shown}
-                    isReadOnly={document === undefined}
+                    isReadOnly={document === undefined || !mayAdminister}
                     onEdit={(model) => document && setOpen({ document, model })}
                     onToggle={toggle}
                   />
@@ -150,7 +157,8 @@ export default function CataloguePage() {
   );
 }
 
-function matches({ model, plugin, row, own, signed }: CatalogueModel, search: string, kind: Kind): boolean {
+function matches({ model, plugin, row, own, signed, routes }: CatalogueModel, search: string, kind: Kind): boolean {
+  if (kind === "served" && routes.length === 0) return false;
   if (kind === "own" && own === null) return false;
   if (kind === "signed" && signed === null) return false;
   if (kind === "disabled" && row.disabled !== true) return false;

@@ -74,16 +74,19 @@ export function CatalogueTable({
         </span>
       ),
     },
-    actionsColumn<CatalogueModel>((entry) => (
-      <Button
-        look="plain small"
-        disabled={isReadOnly}
-        aria-label={`${entry.row.disabled ? "Enable" : "Disable"} ${entry.model} of ${entry.plugin}`}
-        onClick={() => void onToggle(entry)}
-      >
-        {entry.row.disabled ? "Enable" : "Disable"}
-      </Button>
-    )),
+    ...(isReadOnly
+      ? []
+      : [
+          actionsColumn<CatalogueModel>((entry) => (
+            <Button
+              look="plain small"
+              aria-label={`${entry.row.disabled ? "Enable" : "Disable"} ${entry.model} of ${entry.plugin}`}
+              onClick={() => void onToggle(entry)}
+            >
+              {entry.row.disabled ? "Enable" : "Disable"}
+            </Button>
+          )),
+        ]),
   ];
   return (
     <>

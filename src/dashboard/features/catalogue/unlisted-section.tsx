@@ -1,4 +1,5 @@
 import { useState } from "react";
+import { useMayAdminister } from "../../data/roles.ts";
 import { Button, LinkButton } from "../../kit/button.tsx";
 import { Confirm } from "../../kit/confirm.tsx";
 import { Empty } from "../../kit/feedback.tsx";
@@ -24,6 +25,7 @@ export function UnlistedSection({
   unlisted: readonly UnlistedTerms[];
   models: readonly CatalogueModel[];
 }) {
+  const mayAdminister = useMayAdminister();
   const [open, setOpen] = useState<Open>();
   const [removed, setRemoved] = useState<{ revision: string; id: string; own: boolean }>();
   const sold = unlisted.flatMap(({ terms, ...provider }) => (terms === null ? [] : { ...provider, terms }));
@@ -34,14 +36,16 @@ export function UnlistedSection({
     <Section
       title="Unlisted models"
       actions={
-        <Button
-          look="small"
-          icon="plus"
-          disabled={others.length === 0}
-          onClick={() => setOpen({ revision, plugin: others[0] ?? "", terms: undefined })}
-        >
-          Sell unlisted models
-        </Button>
+        mayAdminister && (
+          <Button
+            look="small"
+            icon="plus"
+            disabled={others.length === 0}
+            onClick={() => setOpen({ revision, plugin: others[0] ?? "", terms: undefined })}
+          >
+            Sell unlisted models
+          </Button>
+        )
       }
     >
       <Table
@@ -59,7 +63,11 @@ export function UnlistedSection({
             className: "name lead",
             cell: ({ id, terms }) => (
               <>
-                <LinkButton look="link cut" onClick={() => setOpen({ revision, plugin: id, terms })}>
+                <LinkButton
+                  look="link cut"
+                  disabled={!mayAdminister}
+                  onClick={() => setOpen({ revision, plugin: id, terms })}
+                >
                   {id}
                 </LinkButton>
                 <span className="sub cut">{capabilityNames[terms.capability ?? "chat"]}</span>
@@ -74,15 +82,19 @@ export function UnlistedSection({
             cell: ({ own }) =>
               own ? <span className="badge is-accent">yours</span> : <span className="badge">provider</span>,
           },
-          actionsColumn<UnlistedTerms>((provider) => (
-            <Button
-              look="plain small"
-              aria-label={`Remove the terms of ${provider.id}`}
-              onClick={() => setRemoved({ revision, ...provider })}
-            >
-              Remove
-            </Button>
-          )),
+          ...(mayAdminister
+            ? [
+                actionsColumn<UnlistedTerms>((provider) => (
+                  <Button
+                    look="plain small"
+                    aria-label={`Remove the terms of ${provider.id}`}
+                    onClick={() => setRemoved({ revision, ...provider })}
+                  >
+                    Remove
+                  </Button>
+                )),
+              ]
+            : []),
         ]}
       />
       {open !== undefined && <UnlistedDialog {...open} plugins={others} onClose={() => setOpen(undefined)} />}

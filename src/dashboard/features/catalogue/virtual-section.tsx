@@ -1,4 +1,5 @@
 import { useState } from "react";
+import { useMayAdminister } from "../../data/roles.ts";
 import { Button, LinkButton } from "../../kit/button.tsx";
 import { Confirm } from "../../kit/confirm.tsx";
 import { Empty } from "../../kit/feedback.tsx";
@@ -11,15 +12,18 @@ import { readVirtual, setVirtual, type VirtualRow, virtualName } from "./virtual
 
 /** Names that stand for several models. */
 export function VirtualSection({ document, modelIds }: { document: CatalogueDocument; modelIds: readonly string[] }) {
+  const mayAdminister = useMayAdminister();
   const [open, setOpen] = useState<{ document: CatalogueDocument; row: VirtualRow | undefined }>();
   const [removed, setRemoved] = useState<{ document: CatalogueDocument; id: string }>();
   return (
     <Section
       title="Virtual models"
       actions={
-        <Button look="small" icon="plus" onClick={() => setOpen({ document, row: undefined })}>
-          Add virtual model
-        </Button>
+        mayAdminister && (
+          <Button look="small" icon="plus" onClick={() => setOpen({ document, row: undefined })}>
+            Add virtual model
+          </Button>
+        )
       }
     >
       <Table
@@ -38,22 +42,26 @@ export function VirtualSection({ document, modelIds }: { document: CatalogueDocu
             className: "name lead",
             sort: ({ id }) => id,
             cell: (row) => (
-              <LinkButton look="link cut" onClick={() => setOpen({ document, row })}>
+              <LinkButton look="link cut" disabled={!mayAdminister} onClick={() => setOpen({ document, row })}>
                 {row.id}
               </LinkButton>
             ),
           },
           { name: "Models", className: "break", sort: describeMembers, cell: describeMembers },
           { name: "Strategy", sort: describeStrategy, cell: describeStrategy },
-          actionsColumn<VirtualRow>((row) => (
-            <Button
-              look="plain small"
-              aria-label={`Remove ${row.id}`}
-              onClick={() => setRemoved({ document, id: row.id })}
-            >
-              Remove
-            </Button>
-          )),
+          ...(mayAdminister
+            ? [
+                actionsColumn<VirtualRow>((row) => (
+                  <Button
+                    look="plain small"
+                    aria-label={`Remove ${row.id}`}
+                    onClick={() => setRemoved({ document, id: row.id })}
+                  >
+                    Remove
+                  </Button>
+                )),
+              ]
+            : []),
         ]}
       />
       {open !== undefined && <VirtualDialog {...open} modelIds={modelIds} onClose={() => setOpen(undefined)} />}
