@@ -21,6 +21,7 @@ import { isBehind, type PageQuery, toPageStart } from "../db/page.ts";
 import {
   type Imported,
   lockAccount,
+  lockMaker,
   noteImported,
   readAllowedModels,
   setOwnBudget,
@@ -152,6 +153,7 @@ export async function createKey(
   try {
     await store.change(async (db) => {
       await checkKeyCount(db, row, now, keysMax);
+      await checkMaker(db, fields.by);
       await checkDailyCount(db, row, now);
       if (row.service_account_id !== null)
         await readServiceAccount({ db }, { accountId: row.account_id, id: row.service_account_id });
@@ -367,6 +369,7 @@ export async function provideSignInKey(
   };
   return await store.change(async (db) => {
     await lockAccount(db, accountId);
+    await checkMaker(db, by);
     const present = await db
       .selectFrom("keys")
       .select("id")
@@ -406,6 +409,15 @@ async function checkKeyCount(
     .executeTakeFirstOrThrow();
   if (count < keysMax) return;
   throw new GatewayError("conflict", `The account has ${count} API keys, its limit; revoke one that is not in use`);
+}
+
+/**
+ * Refuses a key of somebody who leaves at the same moment: their keys would be revoked without it.
+ *
+ * @throws {GatewayError} `forbidden`
+ */
+async function checkMaker(db: Transaction<Database>, by: string | undefined): Promise<void> {
+  if (by !== undefined && !isProgram(by)) await lockMaker(db, by, true);
 }
 
 /** Ended keys stay for a while, so a limit on usable keys alone would let a user fill the database. */
@@ -874,6 +886,7 @@ export async function rotateKey(
   const { secret } = makeApiKey(await readIdSecret(store));
   const previousUntil = now + graceSeconds * 1000;
   await store.change(async (db) => {
+    await checkMaker(db, by);
     const key = await db
       .updateTable("keys")
       .set((set) => ({

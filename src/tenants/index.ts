@@ -1,4 +1,4 @@
-export { accountActions } from "./account-actions.ts";
+export { accountActions, toEndedDetail } from "./account-actions.ts";
 export { readAccountBudget, type SpentOwnBudget, setOwnBudget, toOwnPeriod } from "./account-budget.ts";
 export {
   type Account,
@@ -6,8 +6,8 @@ export {
   accountKinds,
   accountOrders,
   createAccount,
-  disableAccount,
   emailsOf,
+  enableAccount,
   expectKnownHolder,
   findAccount,
   findAccounts,
@@ -51,9 +51,45 @@ export {
 } from "./budgets.ts";
 export { endClaims } from "./claims.ts";
 export { getAccountLabel } from "./create-team.ts";
+export {
+  changeDirectoryGroup,
+  changeDirectoryUser,
+  createDirectoryGroup,
+  createDirectoryUser,
+  type DirectoryGroup,
+  type DirectoryGroupFields,
+  type DirectoryUser,
+  type DirectoryUserFields,
+  deleteDirectoryGroup,
+  type GroupFilter,
+  groupMembersMax,
+  listDirectoryGroups,
+  listDirectoryUsers,
+  readDirectoryGroup,
+  readDirectoryUser,
+  type UserFilter,
+} from "./directory.ts";
 export { type Branch, type EndedBranch, endBranch, listEndedBranches } from "./ended-branches.ts";
+export {
+  changeGroupRole,
+  checkGroupRole,
+  createGroupRole,
+  deleteGroupRole,
+  groupRoleFields,
+  listGroupRoles,
+  type NewGroupRole,
+  readGroupRole,
+  type StoredGroupRole,
+} from "./group-roles.ts";
 export { findImported, type Imported, noteImported } from "./imported.ts";
 export { hashToken, invalidInvitation, readAccountInvitation } from "./invitations.ts";
+export {
+  type Ended,
+  type LeaversKeys,
+  leave,
+  listKeysElsewhere,
+  lockMaker,
+} from "./leave.ts";
 export { limitFields } from "./limit-fields.ts";
 export { lockAccount, unknownAccount } from "./lock-account.ts";
 export {

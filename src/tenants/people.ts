@@ -3,6 +3,7 @@ import type { Administrator } from "../audit/index.ts";
 import { GatewayError } from "../contract/index.ts";
 import type { Database, Role, Store, TeamRole } from "../db/index.ts";
 import { expectKnownHolder, findAccount } from "./accounts.ts";
+import { revokeKeysOf } from "./leave.ts";
 import { lockManaged } from "./roles.ts";
 
 /** A person who works in an account. */
@@ -180,9 +181,26 @@ export async function removePerson(
 ): Promise<Person> {
   const person = await findMember(db, { accountId, personId });
   if (!actor.isOperator) await expectAnotherAdmin(db, { accountId, personId });
+  await endMembership(db, { accountId, personId, revokeKeysAt, isOwnWish: actor.accountId === personId });
+  return person;
+}
+
+/**
+ * Ends a membership with the invitations, the sessions and, if asked for, the keys that the person made there. Returns the
+ * number of keys. The account is locked already.
+ */
+export async function endMembership(
+  db: Transaction<Database>,
+  {
+    accountId,
+    personId,
+    revokeKeysAt,
+    isOwnWish = false,
+  }: PersonOfTeam & { revokeKeysAt: number | undefined; isOwnWish?: boolean },
+): Promise<number> {
   const user = userOf(db, personId);
   await db.deleteFrom("memberships").where("account_id", "=", accountId).where("user_id", "in", user).execute();
-  if (actor.accountId === personId) {
+  if (isOwnWish) {
     const sessions = db.updateTable("sessions").set({ account_id: null }).where("account_id", "=", accountId);
     await sessions.where("user_id", "in", user).execute();
   } else {
@@ -195,15 +213,7 @@ export async function removePerson(
     .where("account_id", "=", personId)
     .where("current_account_id", "=", accountId)
     .execute();
-  if (revokeKeysAt === undefined) return person;
-  await db
-    .updateTable("keys")
-    .set({ revoked_at: revokeKeysAt })
-    .where("account_id", "=", accountId)
-    .where("created_by", "=", personId)
-    .where("revoked_at", "is", null)
-    .execute();
-  return person;
+  return revokeKeysAt === undefined ? 0 : await revokeKeysOf(db, { personId, accountId }, revokeKeysAt);
 }
 
 async function findMember(db: Transaction<Database>, { accountId, personId }: PersonOfTeam): Promise<Person> {
@@ -222,7 +232,10 @@ async function expectAnotherAdmin(db: Transaction<Database>, { accountId, person
 }
 
 /** A former admin must not come back with an invitation link that they kept. */
-async function endInvitationsBy(db: Transaction<Database>, { accountId, personId }: PersonOfTeam): Promise<void> {
+export async function endInvitationsBy(
+  db: Transaction<Database>,
+  { accountId, personId }: PersonOfTeam,
+): Promise<void> {
   await db
     .deleteFrom("team_invitations")
     .where("account_id", "=", accountId)

@@ -32,7 +32,7 @@ import { declaredRoutes, type ResourceApi, type ResourceApiOf } from "./resource
 import { projectSessionsController } from "./sessions.ts";
 import { organizationUsageController } from "./usage.ts";
 
-export { createAdminApi } from "./guard.ts";
+export { type AdminApi, createAdminApi } from "./guard.ts";
 export { endRunning } from "./live-calls.ts";
 export { keyUsageController } from "./usage.ts";
 
