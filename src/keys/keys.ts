@@ -599,6 +599,8 @@ export interface KeySearch {
   /** `ended`: revoked or expired. */
   readonly state: "active" | "ended" | "all";
   readonly order: (typeof keyOrders)[number];
+  /** The person who made it, by id or e-mail, or `cli`; absent: anybody. */
+  readonly madeBy?: string | undefined;
   readonly limit: number;
   readonly offset: number;
 }
@@ -641,7 +643,7 @@ export async function searchKeys(store: Store, now: number, search: KeySearch): 
 
 /** The ids of a page of matching keys; the details of a list are read only for these. */
 async function findKeyIds({ db, shared }: Store, now: number, search: KeySearch): Promise<string[]> {
-  const { limit, offset, order, state } = search;
+  const { limit, offset, order, state, madeBy } = search;
   const part = (parseApiKey(search.text.trim())?.id ?? search.text.trim().replace(/^sk-mg-/, "")).replace(/-…?$/, "");
   const pattern = `%${part.toLowerCase().replaceAll(/[\\%_]/g, "\\$&")}%`;
   const has = (column: string) => sql<boolean>`lower(${sql.ref(column)}) like ${pattern} escape '\\'`;
@@ -657,6 +659,7 @@ async function findKeyIds({ db, shared }: Store, now: number, search: KeySearch)
         where.or([has("keys.id"), has("keys.name"), has("accounts.email"), has("accounts.name"), has("accounts.id")]),
       ),
     )
+    .$if(madeBy !== undefined, (query) => query.where("keys.created_by", "in", makersOf(db, madeBy ?? "")))
     .$if(state === "active", (query) => query.where(sql<boolean>`not ${isEnded}`))
     .$if(state === "ended", (query) => query.where(isEnded))
     .$if(isOptional, (query) => query.orderBy(sql`${value} is null`))
@@ -670,6 +673,14 @@ async function findKeyIds({ db, shared }: Store, now: number, search: KeySearch)
     limit,
     offset,
   });
+}
+
+/** The actor that an id, or the e-mail of a person, stands for. */
+function makersOf(db: Store["db"], madeBy: string) {
+  const text = madeBy.trim();
+  return text.includes("@")
+    ? db.selectFrom("accounts").select("accounts.id").where("accounts.email", "=", text.toLowerCase())
+    : sql<string>`(select ${text})`;
 }
 
 /** Lists all keys, or the keys of one account, oldest first. */

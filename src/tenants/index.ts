@@ -84,7 +84,9 @@ export {
 export { findImported, type Imported, noteImported } from "./imported.ts";
 export { hashToken, invalidInvitation, readAccountInvitation } from "./invitations.ts";
 export {
+  countKeysElsewhere,
   type Ended,
+  type KeyElsewhere,
   type LeaversKeys,
   leave,
   listKeysElsewhere,
@@ -118,6 +120,7 @@ export {
   findMembers,
   findTwoPeople,
   listPeople,
+  listTeamsOf,
   type Person,
   type TeamAdministrator,
   type TeamMember,

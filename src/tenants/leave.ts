@@ -3,6 +3,7 @@ import { sql, type Transaction } from "kysely";
 import type { Administrator } from "../audit/index.ts";
 import { GatewayError } from "../contract/index.ts";
 import type { Database, Store } from "../db/index.ts";
+import { isBehind, type PageQuery, toPageStart } from "../db/page.ts";
 import { expectAnotherOwner, lockManaged, lockOwners } from "./roles.ts";
 import { endOtherAccess, findUser } from "./users.ts";
 
@@ -139,36 +140,43 @@ export function keepingTeams(db: Transaction<Database>) {
 export interface KeyElsewhere {
   readonly id: string;
   readonly name: string;
-  readonly accountId: string;
-  readonly accountEmail: string;
-  readonly accountName: string | undefined;
+  readonly createdAt: number;
+  readonly account: { readonly id: string; readonly email: string; readonly name: string | undefined };
 }
 
-/** Usable keys that a person made, or rotated last, in accounts other than their own, with the number of all. */
+/** Usable keys that a person made, or rotated last, in accounts other than their own; oldest first. */
 export async function listKeysElsewhere(
   { db }: Pick<Store, "db">,
-  { personId, limit }: { personId: string; limit: number },
+  { personId, limit, after }: PageQuery & { readonly personId: string },
   now: number,
-): Promise<{ count: number; keys: KeyElsewhere[] }> {
-  const query = db
+): Promise<KeyElsewhere[]> {
+  let query = keysElsewhere(db, personId, now);
+  if (after !== undefined) {
+    const last = await query.select(["keys.id", "keys.created_at"]).where("keys.id", "=", after).executeTakeFirst();
+    query = query.where(isBehind("keys.created_at", "keys.id", toPageStart(last, after)));
+  }
+  const rows = await query
+    .select(["keys.id", "keys.name", "keys.created_at", "keys.account_id"])
+    .select(["accounts.email", "accounts.name as account_name"])
+    .orderBy("keys.created_at")
+    .orderBy("keys.id")
+    .limit(limit)
+    .execute();
+  return rows.map(({ id, name, created_at: createdAt, account_id, email, account_name }) => {
+    return { id, name, createdAt, account: { id: account_id, email, name: account_name ?? undefined } };
+  });
+}
+
+export async function countKeysElsewhere({ db }: Pick<Store, "db">, personId: string, now: number): Promise<number> {
+  const query = keysElsewhere(db, personId, now).select((select) => select.fn.countAll().as("count"));
+  return Number((await query.executeTakeFirstOrThrow()).count);
+}
+
+function keysElsewhere(db: Store["db"], personId: string, now: number) {
+  return db
     .selectFrom("keys")
     .innerJoin("accounts", "accounts.id", "keys.account_id")
     .where((where) => where.or([where("keys.created_by", "=", personId), where("keys.rotated_by", "=", personId)]))
     .where("keys.account_id", "<>", personId)
     .where(sql<boolean>`(keys.revoked_at is null and (keys.expires_at is null or keys.expires_at > ${now}))`);
-  const { count } = await query.select((select) => select.fn.countAll().as("count")).executeTakeFirstOrThrow();
-  const rows = await query
-    .select(["keys.id", "keys.name", "keys.account_id", "accounts.email", "accounts.name as account_name"])
-    .orderBy("keys.created_at")
-    .orderBy("keys.id")
-    .limit(limit)
-    .execute();
-  const keys = rows.map((row) => ({
-    id: row.id,
-    name: row.name,
-    accountId: row.account_id,
-    accountEmail: row.email,
-    accountName: row.account_name ?? undefined,
-  }));
-  return { count: Number(count), keys };
 }

@@ -63,6 +63,30 @@ export async function findTwoPeople({ db }: Pick<Store, "db">, accountId: string
   return rows.map((row) => row.account_id);
 }
 
+/** A team that a person belongs to. */
+export interface TeamOfPerson {
+  readonly id: string;
+  readonly email: string;
+  readonly name: string | undefined;
+  readonly role: TeamRole;
+  /** Milliseconds since 1970. */
+  readonly joinedAt: number;
+}
+
+/** The teams of a person besides their own account, by the date of joining. */
+export async function listTeamsOf({ db }: Pick<Store, "db">, personId: string): Promise<TeamOfPerson[]> {
+  const rows = await db
+    .selectFrom("users")
+    .innerJoin("memberships", "memberships.user_id", "users.id")
+    .innerJoin("accounts", "accounts.id", "memberships.account_id")
+    .select(["accounts.id", "accounts.email", "accounts.name", "memberships.role", "memberships.joined_at"])
+    .where("users.account_id", "=", personId)
+    .orderBy("memberships.joined_at")
+    .orderBy("accounts.id")
+    .execute();
+  return rows.map(({ joined_at: joinedAt, name, ...row }) => ({ ...row, name: name ?? undefined, joinedAt }));
+}
+
 /** A person who works in an account that is not their own. */
 export interface TeamMember {
   /** The id of their own account. */
