@@ -188,10 +188,7 @@ function route(
 }
 
 async function admit(api: AdminApi, request: Request, access: "read" | "write"): Promise<ApiAdministrator> {
-  const admin = await api.authenticate(request);
-  if (admin.key === undefined) {
-    throw new GatewayError("invalid_api_key", "Send an admin key with the scope scim:write as a bearer token");
-  }
+  const admin = await api.authenticateKey(request);
   if (!hasScope(admin.scopes, "scim", access)) throw lacksScope(admin, `scim:${access}`);
   return admin;
 }
