@@ -36,7 +36,6 @@ export const groupRoles = defineResource<
       creates:
         "Who joins the group becomes a member or an admin of the project, and who leaves it is removed, however they joined.",
       changes,
-      example: { group: "search-developers", role: "member", leavers_keys: "keep" },
     },
     {
       path: "/organization/group_roles",
@@ -44,7 +43,6 @@ export const groupRoles = defineResource<
       lists: "The groups whose members have a role in the gateway.",
       creates: "Who leaves all such groups is a `member`. Only owners name a group whose members are owners.",
       changes,
-      example: { group: "gateway-viewers", role: "viewer" },
     },
   ],
   document: {
