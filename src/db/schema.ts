@@ -59,7 +59,7 @@ export interface Database {
   email_verifications: EmailVerificationsTable;
   memberships: MembershipsTable;
   directory_groups: DirectoryGroupsTable;
-  /** Who is in a group of the identity provider. */
+  /** The people of the groups of an identity provider. */
   directory_members: { group_id: string; user_id: string };
   group_roles: GroupRolesTable;
   team_invitations: TeamInvitationsTable;

@@ -61,7 +61,7 @@ export interface DirectoryList<Entry> {
 
 /** Groups of a gateway, and people of a group. */
 const groupsMax = 5000;
-export const groupMembersMax = 5000;
+const groupMembersMax = 5000;
 
 /** Users with a value, or all. */
 export interface UserFilter {

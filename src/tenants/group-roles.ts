@@ -256,15 +256,15 @@ export async function applyGroups(
     .where("group_roles.account_id", "in", targets)
     .execute();
   for (const target of targets) {
-    const wanted = new Map<string, Role>();
+    const roleByUser = new Map<string, Role>();
     for (const { user_id, role, account_id } of granted) {
       if (account_id !== target) continue;
-      const other = wanted.get(user_id);
-      if (other === undefined || roles.indexOf(role) < roles.indexOf(other)) wanted.set(user_id, role);
+      const other = roleByUser.get(user_id);
+      if (other === undefined || roles.indexOf(role) < roles.indexOf(other)) roleByUser.set(user_id, role);
     }
-    if (target === eachAccount) await applyToGateway(scope, { by, people, wanted }, now);
+    if (target === eachAccount) await applyToGateway(scope, { by, people, roleByUser }, now);
     else {
-      await applyToTeam(scope, { by, accountId: target, people, wanted, revokesKeys }, now);
+      await applyToTeam(scope, { by, accountId: target, people, roleByUser, revokesKeys }, now);
     }
   }
 }
@@ -278,7 +278,11 @@ interface DirectoryPerson {
 
 async function applyToGateway(
   scope: OpenTransaction,
-  { by, people, wanted }: { by: Administrator; people: readonly DirectoryPerson[]; wanted: ReadonlyMap<string, Role> },
+  {
+    by,
+    people,
+    roleByUser,
+  }: { by: Administrator; people: readonly DirectoryPerson[]; roleByUser: ReadonlyMap<string, Role> },
   now: number,
 ): Promise<void> {
   const actions = accountActions(
@@ -286,7 +290,7 @@ async function applyToGateway(
     () => now,
   );
   for (const person of people) {
-    const role = wanted.get(person.id) ?? "member";
+    const role = roleByUser.get(person.id) ?? "member";
     if (role !== person.role) await actions.changeAccount(by, person.account_id, { role });
   }
 }
@@ -295,13 +299,13 @@ interface TeamChange {
   readonly by: Administrator;
   readonly accountId: string;
   readonly people: readonly DirectoryPerson[];
-  readonly wanted: ReadonlyMap<string, Role>;
+  readonly roleByUser: ReadonlyMap<string, Role>;
   readonly revokesKeys: boolean;
 }
 
 async function applyToTeam(
   scope: OpenTransaction,
-  { by, accountId, people, wanted, revokesKeys }: TeamChange,
+  { by, accountId, people, roleByUser, revokesKeys }: TeamChange,
   now: number,
 ): Promise<void> {
   const { db } = scope;
@@ -312,7 +316,7 @@ async function applyToTeam(
   const present = new Map(before.map((person) => [person.id, person]));
   for (const { id: user_id, account_id: personId, email } of people) {
     const member = present.get(personId);
-    const role = wanted.get(user_id) as TeamRole | undefined;
+    const role = roleByUser.get(user_id) as TeamRole | undefined;
     if (member?.isHolder === true || member?.teamRole === role) continue;
     const entry = { accountId: by.accountId, subject: accountId };
     if (role === undefined) {

@@ -1,4 +1,4 @@
-export { accountActions, toEndedDetail } from "./account-actions.ts";
+export { accountActions } from "./account-actions.ts";
 export { readAccountBudget, type SpentOwnBudget, setOwnBudget, toOwnPeriod } from "./account-budget.ts";
 export {
   type Account,
@@ -62,7 +62,6 @@ export {
   type DirectoryUserFields,
   deleteDirectoryGroup,
   type GroupFilter,
-  groupMembersMax,
   listDirectoryGroups,
   listDirectoryUsers,
   readDirectoryGroup,

@@ -1,4 +1,4 @@
-/** What ends when somebody leaves: one act, whether the identity provider, a page, a program or a command asks for it. */
+/** The end of a person's access: one act, whether the identity provider, a page, a program or a command asks for it. */
 import { sql, type Transaction } from "kysely";
 import type { Administrator } from "../audit/index.ts";
 import { GatewayError } from "../contract/index.ts";

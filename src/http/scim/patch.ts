@@ -65,7 +65,7 @@ function readPath(path: string): Pick<Operation, "attribute" | "entry"> {
   return { attribute: filter.attribute, entry: filter.value };
 }
 
-/** What the operations make of a user. Attributes that are not kept are left out. @throws {GatewayError} */
+/** Returns the fields of a user that operations set. Attributes that are not kept are left out. @throws {GatewayError} */
 export function toUserChanges(operations: readonly Operation[]): DirectoryUserFields {
   let fields: DirectoryUserFields = {};
   for (const { op, attribute, value } of operations) {
@@ -134,7 +134,7 @@ function toText(value: unknown, attribute: string): string {
 
 const textCharactersMax = 254;
 
-/** What the operations make of a group. @throws {GatewayError} */
+/** Applies operations to a group. @throws {GatewayError} */
 export function changeGroup(group: DirectoryGroupFields, operations: readonly Operation[]): DirectoryGroupFields {
   let { name, externalId } = group;
   let memberIds = new Set(group.memberIds);

@@ -1,4 +1,4 @@
-/** What the server can do and what it keeps, for clients that ask (RFC 7643, sections 5 to 7). */
+/** Discovery: the features of the server and the attributes that it keeps (RFC 7643, sections 5 to 7). */
 
 export const userSchema = "urn:ietf:params:scim:schemas:core:2.0:User";
 export const groupSchema = "urn:ietf:params:scim:schemas:core:2.0:Group";
