@@ -42,6 +42,7 @@ export type {
   BudgetsTable,
   CallState,
   Database,
+  GroupRolesTable,
   ModelLimitsTable,
   RefusalsTable,
   Role,

@@ -58,6 +58,10 @@ export interface Database {
   invitations: InvitationsTable;
   email_verifications: EmailVerificationsTable;
   memberships: MembershipsTable;
+  directory_groups: DirectoryGroupsTable;
+  /** The people of the groups of an identity provider. */
+  directory_members: { group_id: string; user_id: string };
+  group_roles: GroupRolesTable;
   team_invitations: TeamInvitationsTable;
   /** Attempts to sign in within a time window, by limit; `key` has no e-mail address in clear text. */
   sign_in_attempts: { key: string; attempts: number; ends_at: number };
@@ -404,6 +408,8 @@ interface UsersTable {
   image: string | null;
   /** The team of the next session; null: the user's own account. */
   current_account_id: Generated<string | null>;
+  /** The id of the person at the identity provider that provisions users; null: none has set it. */
+  external_id: Generated<string | null>;
   created_at: string;
   updated_at: string;
 }
@@ -523,6 +529,30 @@ export interface MembershipsTable {
   user_id: string;
   role: TeamRole;
   joined_at: number;
+}
+
+/** Groups that an identity provider has pushed. */
+interface DirectoryGroupsTable {
+  id: string;
+  name: string;
+  /** The name in lower case: `group_roles` refers to groups by it. */
+  name_key: string;
+  /** The id of the group at the identity provider; null: it has set none. */
+  external_id: string | null;
+  created_at: number;
+}
+
+/** Roles that the members of a group have, in a team or in the gateway. */
+export interface GroupRolesTable {
+  id: string;
+  /** The account of the team; empty: the gateway. */
+  account_id: string;
+  group_name: string;
+  name_key: string;
+  role: Role;
+  /** `keep`: the keys that a member made in the team stay when they leave the group or are disabled; null: they end. */
+  leavers_keys: "keep" | null;
+  created_at: number;
 }
 
 /** Links that each let one person join the team of an account. */

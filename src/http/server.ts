@@ -5,7 +5,7 @@ import { completionsInbound } from "../protocols/completions/inbound.ts";
 import { decisionsInbound } from "../protocols/decisions/inbound.ts";
 import { messagesInbound } from "../protocols/messages/index.ts";
 import { responsesInbound } from "../protocols/responses/index.ts";
-import { createAdminApi, endRunning, keyUsageController, organizationApi } from "./admin-api/index.ts";
+import { type AdminApi, createAdminApi, endRunning, keyUsageController, organizationApi } from "./admin-api/index.ts";
 import { completionsController } from "./api/completions.ts";
 import { docs } from "./api/docs.bun.ts";
 import { embeddingsController } from "./api/embeddings.ts";
@@ -38,6 +38,7 @@ import { below, type Route } from "./lifecycle/route.ts";
 import { pagesFirst, staticRoutes } from "./lifecycle/static-assets.ts";
 import { type HttpModule, hooksOf } from "./module.ts";
 import { ResponsesSockets, webSocketSettings } from "./responses-socket/index.ts";
+import { scimController } from "./scim/index.ts";
 
 /** The HTTP server: the API below the base path and `/v1`, the dashboard and its API, health, metrics and the API's documentation. */
 export function createHttp(parts: Omit<HttpDeps, "server" | keyof ModuleHooks>, modules: readonly HttpModule[]) {
@@ -47,11 +48,13 @@ export function createHttp(parts: Omit<HttpDeps, "server" | keyof ModuleHooks>, 
   const app = new Elysia({ serve: fallbackErrorHandler(deps), websocket: webSocketSettings });
   app.onError(noRouteHandler(deps, { methodsOf: (path) => methodsOf(app, path), inboundOf: ofClient }));
   if (deps.site !== undefined && basePath === "") app.onRequest(pagesFirst(deps.site));
+  const admin = createAdminApi(deps);
   const routes = [
     ...healthController(deps),
     ...signInController(deps),
     ...oauthController(deps),
     ...gatewaySessionController(deps),
+    ...scimController(deps, admin),
     ...dashboardApi(deps, inbounds),
     ...below(
       "/dashboard/api",
@@ -63,7 +66,7 @@ export function createHttp(parts: Omit<HttpDeps, "server" | keyof ModuleHooks>, 
   ];
   const store = new ResponseStore(deps);
   const sockets = deps.config.responsesWebSockets === "on" ? new ResponsesSockets(deps, store) : undefined;
-  const endpoints = [...api(deps, { store, modules }), ...(sockets === undefined ? [] : [sockets.route])];
+  const endpoints = [...api(deps, { store, modules, admin }), ...(sockets === undefined ? [] : [sockets.route])];
   const preflight: Route = {
     method: "OPTIONS",
     path: "/*",
@@ -84,11 +87,13 @@ export function createHttp(parts: Omit<HttpDeps, "server" | keyof ModuleHooks>, 
 }
 
 /** The endpoints of the API with their state, built once, however many paths lead to them. */
-function api(deps: HttpDeps, { store, modules }: { store: ResponseStore; modules: readonly HttpModule[] }): Route[] {
+function api(
+  deps: HttpDeps,
+  { store, modules, admin }: { store: ResponseStore; modules: readonly HttpModule[]; admin: AdminApi },
+): Route[] {
   // Another process may have been told to end a call that runs here.
   deps.store.onEndCall?.((id) => endRunning(deps.loadShedder, id));
   const counts = new CountLimiter(deps.now);
-  const admin = createAdminApi(deps);
   return [
     ...exchangeControllers(deps, inbounds),
     ...completionsController(deps),

@@ -1,12 +1,14 @@
+import { commandLine } from "../audit/index.ts";
 import type { Caller } from "../contract/index.ts";
 import type { Store } from "../db/index.ts";
 import type { PageQuery } from "../db/page.ts";
 import {
   type Account,
   createAccount,
-  disableAccount,
+  enableAccount,
   findAccount,
   findRecipient,
+  leave,
   listAccounts,
   setQuota,
 } from "../tenants/index.ts";
@@ -114,7 +116,11 @@ export function createAccounts({ store, defaults, openTokens, now = Date.now }: 
     revokeKey: (id, by) => revokeKey(store, id, now(), by),
     rotateKey: (id, graceSeconds, by) => rotateKey(store, { id, graceSeconds, by }, now()),
     setQuota: (accountId, tokens) => setQuota(store, accountId, tokens),
-    setDisabled: (accountId, disabled) => disableAccount(store, accountId, disabled ? now() : undefined),
+    setDisabled: (accountId, disabled) =>
+      store.change(async (db) => {
+        if (!disabled) await enableAccount(db, accountId);
+        else await leave(db, { actor: commandLine, accountId, keys: "keep" }, now());
+      }),
     saveLastUsed: () => lastUsed.save(store, now()),
     sync() {
       store.pollExternalChange();

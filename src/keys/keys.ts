@@ -21,6 +21,7 @@ import { isBehind, type PageQuery, toPageStart } from "../db/page.ts";
 import {
   type Imported,
   lockAccount,
+  lockMaker,
   noteImported,
   readAllowedModels,
   setOwnBudget,
@@ -152,6 +153,7 @@ export async function createKey(
   try {
     await store.change(async (db) => {
       await checkKeyCount(db, row, now, keysMax);
+      await checkMaker(db, fields.by);
       await checkDailyCount(db, row, now);
       if (row.service_account_id !== null)
         await readServiceAccount({ db }, { accountId: row.account_id, id: row.service_account_id });
@@ -367,6 +369,7 @@ export async function provideSignInKey(
   };
   return await store.change(async (db) => {
     await lockAccount(db, accountId);
+    await checkMaker(db, by);
     const present = await db
       .selectFrom("keys")
       .select("id")
@@ -406,6 +409,15 @@ async function checkKeyCount(
     .executeTakeFirstOrThrow();
   if (count < keysMax) return;
   throw new GatewayError("conflict", `The account has ${count} API keys, its limit; revoke one that is not in use`);
+}
+
+/**
+ * Refuses a key of somebody who leaves at the same moment: their keys would be revoked without it.
+ *
+ * @throws {GatewayError} `forbidden`
+ */
+async function checkMaker(db: Transaction<Database>, by: string | undefined): Promise<void> {
+  if (by !== undefined && !isProgram(by)) await lockMaker(db, by, true);
 }
 
 /** Ended keys stay for a while, so a limit on usable keys alone would let a user fill the database. */
@@ -587,6 +599,8 @@ export interface KeySearch {
   /** `ended`: revoked or expired. */
   readonly state: "active" | "ended" | "all";
   readonly order: (typeof keyOrders)[number];
+  /** The person who made it, by id or e-mail, or `cli`; absent: anybody. */
+  readonly madeBy?: string | undefined;
   readonly limit: number;
   readonly offset: number;
 }
@@ -629,7 +643,7 @@ export async function searchKeys(store: Store, now: number, search: KeySearch): 
 
 /** The ids of a page of matching keys; the details of a list are read only for these. */
 async function findKeyIds({ db, shared }: Store, now: number, search: KeySearch): Promise<string[]> {
-  const { limit, offset, order, state } = search;
+  const { limit, offset, order, state, madeBy } = search;
   const part = (parseApiKey(search.text.trim())?.id ?? search.text.trim().replace(/^sk-mg-/, "")).replace(/-…?$/, "");
   const pattern = `%${part.toLowerCase().replaceAll(/[\\%_]/g, "\\$&")}%`;
   const has = (column: string) => sql<boolean>`lower(${sql.ref(column)}) like ${pattern} escape '\\'`;
@@ -645,6 +659,7 @@ async function findKeyIds({ db, shared }: Store, now: number, search: KeySearch)
         where.or([has("keys.id"), has("keys.name"), has("accounts.email"), has("accounts.name"), has("accounts.id")]),
       ),
     )
+    .$if(madeBy !== undefined, (query) => query.where("keys.created_by", "in", makersOf(db, madeBy ?? "")))
     .$if(state === "active", (query) => query.where(sql<boolean>`not ${isEnded}`))
     .$if(state === "ended", (query) => query.where(isEnded))
     .$if(isOptional, (query) => query.orderBy(sql`${value} is null`))
@@ -658,6 +673,14 @@ async function findKeyIds({ db, shared }: Store, now: number, search: KeySearch)
     limit,
     offset,
   });
+}
+
+/** The actor that an id, or the e-mail of a person, stands for. */
+function makersOf(db: Store["db"], madeBy: string) {
+  const text = madeBy.trim();
+  return text.includes("@")
+    ? db.selectFrom("accounts").select("accounts.id").where("accounts.email", "=", text.toLowerCase())
+    : sql<string>`(select ${text})`;
 }
 
 /** Lists all keys, or the keys of one account, oldest first. */
@@ -874,6 +897,7 @@ export async function rotateKey(
   const { secret } = makeApiKey(await readIdSecret(store));
   const previousUntil = now + graceSeconds * 1000;
   await store.change(async (db) => {
+    await checkMaker(db, by);
     const key = await db
       .updateTable("keys")
       .set((set) => ({

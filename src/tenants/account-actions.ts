@@ -1,8 +1,8 @@
 import type { Administrator, Audited } from "../audit/index.ts";
-import { GatewayError } from "../contract/index.ts";
-import { type Account, createAccount, disableAccount, setQuota } from "./accounts.ts";
+import { type Account, createAccount, enableAccount, setQuota } from "./accounts.ts";
 import { type AccountChanges, changeAccount } from "./change-account.ts";
 import { invite } from "./invitations.ts";
+import { type Ended, type LeaversKeys, leave } from "./leave.ts";
 import { lockManaged, lockOwners } from "./roles.ts";
 
 /** The actions of administrators; each writes an audit entry with who did it (`by`). */
@@ -32,21 +32,27 @@ export function accountActions(audited: Audited, now: () => number) {
           detail: { tokens: tokens ?? null },
         }),
       ),
-    /** Disables an account with its keys and users, or enables it again. Nobody disables their own. */
-    setDisabled: (by: Administrator, accountId: string, disabled: boolean) =>
+    /**
+     * Disables an account with its keys and its user, as {@link leave} does, or enables it again. Nobody disables their
+     * own. Returns what ended.
+     */
+    setDisabled: (by: Administrator, accountId: string, disabled: boolean, keys: LeaversKeys = "keep") =>
       audited(
-        async (scope) => {
-          if (disabled && accountId === by.accountId) {
-            const message = "You cannot disable your own account: there might be no one left to enable it";
-            throw new GatewayError("conflict", message);
-          }
-          await scope.change(async (db) => {
+        async (scope): Promise<Ended | undefined> => {
+          if (disabled) return await scope.change((db) => leave(db, { actor: by, accountId, keys }, now()));
+          return await scope.change(async (db) => {
             await lockOwners(db);
             await lockManaged(db, by, accountId);
+            await enableAccount(db, accountId);
+            return undefined;
           });
-          await disableAccount(scope, accountId, disabled ? now() : undefined);
         },
-        () => ({ accountId: by.accountId, action: "account.disabled", subject: accountId, detail: { disabled } }),
+        (ended) => ({
+          accountId: by.accountId,
+          action: "account.disabled",
+          subject: accountId,
+          detail: { disabled, ...toEndedDetail(ended) },
+        }),
       ),
     /** Changes name, e-mail or role; an entry is written only when something is different afterwards. */
     changeAccount: (by: Administrator, accountId: string, changes: AccountChanges) =>
@@ -74,4 +80,9 @@ export function accountActions(audited: Audited, now: () => number) {
         }),
       ),
   };
+}
+
+/** The counts that are not 0, for the audit log. */
+export function toEndedDetail(ended: Ended | undefined): Readonly<Record<string, number>> {
+  return Object.fromEntries(Object.entries(ended ?? {}).filter(([, count]) => count > 0));
 }

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { type RawBuilder, type Selectable, sql } from "kysely";
+import { type RawBuilder, type Selectable, sql, type Transaction } from "kysely";
 import { accountLabel, type Budget, checkName, GatewayError, isAmount, toRealEmail } from "../contract/index.ts";
 import {
   compareFound,
@@ -18,7 +18,6 @@ import {
 import { type OwnBudget, toOwnPeriod } from "./account-budget.ts";
 import { readAllowedModels } from "./allowed-models.ts";
 import { unknownAccount } from "./lock-account.ts";
-import { expectAnotherOwner, lockOwners } from "./roles.ts";
 
 /**
  * Holder of the e-mail of an account. `verified`: the person behind it, as far as is known. `claimed`: a person who
@@ -403,29 +402,14 @@ export async function setQuota(store: TransactionScope, accountId: string, token
   });
 }
 
-/**
- * Disables an account, or enables it again with `undefined`.
- *
- * @throws {GatewayError} `not_found`, or `conflict` for the last owner.
- */
-export async function disableAccount(
-  store: TransactionScope,
-  accountId: string,
-  disabledAt: number | undefined,
-): Promise<void> {
-  await store.change(async (db) => {
-    if (disabledAt !== undefined) {
-      await lockOwners(db);
-      const user = await db.selectFrom("users").select("role").where("account_id", "=", accountId).executeTakeFirst();
-      if (user?.role === "owner") await expectAnotherOwner(db, accountId);
-    }
-    const { numUpdatedRows } = await db
-      .updateTable("accounts")
-      .set({ disabled_at: disabledAt ?? null })
-      .where("id", "=", accountId)
-      .executeTakeFirstOrThrow();
-    if (numUpdatedRows === 0n) throw unknownAccount(accountId);
-  });
+/** Enables an account that was disabled. @throws {GatewayError} `not_found` */
+export async function enableAccount(db: Transaction<Database>, accountId: string): Promise<void> {
+  const { numUpdatedRows } = await db
+    .updateTable("accounts")
+    .set({ disabled_at: null })
+    .where("id", "=", accountId)
+    .executeTakeFirstOrThrow();
+  if (numUpdatedRows === 0n) throw unknownAccount(accountId);
 }
 
 /** The row of an account with the columns that {@link accountsQuery} adds. */

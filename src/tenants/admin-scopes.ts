@@ -1,5 +1,14 @@
 /** Areas that an admin key may read, or read and write. */
-export const adminKeyAreas = ["accounts", "keys", "providers", "catalogue", "alerts", "usage", "audit"] as const;
+export const adminKeyAreas = [
+  "accounts",
+  "keys",
+  "providers",
+  "catalogue",
+  "alerts",
+  "usage",
+  "audit",
+  "scim",
+] as const;
 export type AdminKeyArea = (typeof adminKeyAreas)[number];
 
 /** A right of an admin key: to write includes to read, and `all` is all that there is, also later. */
@@ -11,7 +20,7 @@ export const adminScopes: readonly AdminScope[] = [
 ];
 
 /** Scopes that give access to money or roles; only owners may grant them. */
-export const scopesOfOwners: ReadonlySet<AdminScope> = new Set(["all", "accounts:write", "keys:write"]);
+export const scopesOfOwners: ReadonlySet<AdminScope> = new Set(["all", "accounts:write", "keys:write", "scim:write"]);
 
 /** Whether scopes hold a right. */
 export function hasScope(scopes: readonly AdminScope[], area: AdminKeyArea, access: "read" | "write"): boolean {

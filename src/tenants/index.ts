@@ -7,8 +7,8 @@ export {
   accountKinds,
   accountOrders,
   createAccount,
-  disableAccount,
   emailsOf,
+  enableAccount,
   expectKnownHolder,
   findAccount,
   findAccounts,
@@ -53,9 +53,46 @@ export {
   type StoredBudget,
 } from "./budgets.ts";
 export { endClaims } from "./claims.ts";
+export {
+  changeDirectoryGroup,
+  changeDirectoryUser,
+  createDirectoryGroup,
+  createDirectoryUser,
+  type DirectoryGroup,
+  type DirectoryGroupFields,
+  type DirectoryUser,
+  type DirectoryUserFields,
+  deleteDirectoryGroup,
+  type GroupFilter,
+  listDirectoryGroups,
+  listDirectoryUsers,
+  readDirectoryGroup,
+  readDirectoryUser,
+  type UserFilter,
+} from "./directory.ts";
 export { type Branch, type EndedBranch, endBranch, listEndedBranches } from "./ended-branches.ts";
+export {
+  changeGroupRole,
+  checkGroupRole,
+  createGroupRole,
+  deleteGroupRole,
+  groupRoleFields,
+  listGroupRoles,
+  type NewGroupRole,
+  readGroupRole,
+  type StoredGroupRole,
+} from "./group-roles.ts";
 export { findImported, type Imported, noteImported } from "./imported.ts";
 export { hashToken, invalidInvitation, readAccountInvitation } from "./invitations.ts";
+export {
+  countKeysElsewhere,
+  type Ended,
+  type KeyElsewhere,
+  type LeaversKeys,
+  leave,
+  listKeysElsewhere,
+  lockMaker,
+} from "./leave.ts";
 export { limitFields } from "./limit-fields.ts";
 export { lockAccount, unknownAccount } from "./lock-account.ts";
 export {
@@ -84,6 +121,7 @@ export {
   findMembers,
   findTwoPeople,
   listPeople,
+  listTeamsOf,
   type Person,
   type TeamAdministrator,
   type TeamMember,

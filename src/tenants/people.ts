@@ -3,6 +3,7 @@ import type { Administrator } from "../audit/index.ts";
 import { GatewayError } from "../contract/index.ts";
 import type { Database, Role, Store, TeamRole } from "../db/index.ts";
 import { expectKnownHolder, findAccount } from "./accounts.ts";
+import { revokeKeysOf } from "./leave.ts";
 import { lockManaged } from "./roles.ts";
 
 /** A person who works in an account. */
@@ -60,6 +61,30 @@ export async function findTwoPeople({ db }: Pick<Store, "db">, accountId: string
     .limit(2)
     .execute();
   return rows.map((row) => row.account_id);
+}
+
+/** A team that a person belongs to. */
+export interface TeamOfPerson {
+  readonly id: string;
+  readonly email: string;
+  readonly name: string | undefined;
+  readonly role: TeamRole;
+  /** Milliseconds since 1970. */
+  readonly joinedAt: number;
+}
+
+/** The teams of a person besides their own account, by the date of joining. */
+export async function listTeamsOf({ db }: Pick<Store, "db">, personId: string): Promise<TeamOfPerson[]> {
+  const rows = await db
+    .selectFrom("users")
+    .innerJoin("memberships", "memberships.user_id", "users.id")
+    .innerJoin("accounts", "accounts.id", "memberships.account_id")
+    .select(["accounts.id", "accounts.email", "accounts.name", "memberships.role", "memberships.joined_at"])
+    .where("users.account_id", "=", personId)
+    .orderBy("memberships.joined_at")
+    .orderBy("accounts.id")
+    .execute();
+  return rows.map(({ joined_at: joinedAt, name, ...row }) => ({ ...row, name: name ?? undefined, joinedAt }));
 }
 
 /** A person who works in an account that is not their own. */
@@ -181,9 +206,26 @@ export async function removePerson(
 ): Promise<Person> {
   const person = await findMember(db, { accountId, personId });
   if (!actor.isOperator) await expectAnotherAdmin(db, { accountId, personId });
+  await endMembership(db, { accountId, personId, revokeKeysAt, isOwnWish: actor.accountId === personId });
+  return person;
+}
+
+/**
+ * Ends a membership with the invitations, the sessions and, if asked for, the keys that the person made there. Returns the
+ * number of keys. The account is locked already.
+ */
+export async function endMembership(
+  db: Transaction<Database>,
+  {
+    accountId,
+    personId,
+    revokeKeysAt,
+    isOwnWish = false,
+  }: PersonOfTeam & { revokeKeysAt: number | undefined; isOwnWish?: boolean },
+): Promise<number> {
   const user = userOf(db, personId);
   await db.deleteFrom("memberships").where("account_id", "=", accountId).where("user_id", "in", user).execute();
-  if (actor.accountId === personId) {
+  if (isOwnWish) {
     const sessions = db.updateTable("sessions").set({ account_id: null }).where("account_id", "=", accountId);
     await sessions.where("user_id", "in", user).execute();
   } else {
@@ -196,15 +238,7 @@ export async function removePerson(
     .where("account_id", "=", personId)
     .where("current_account_id", "=", accountId)
     .execute();
-  if (revokeKeysAt === undefined) return person;
-  await db
-    .updateTable("keys")
-    .set({ revoked_at: revokeKeysAt })
-    .where("account_id", "=", accountId)
-    .where("created_by", "=", personId)
-    .where("revoked_at", "is", null)
-    .execute();
-  return person;
+  return revokeKeysAt === undefined ? 0 : await revokeKeysOf(db, { personId, accountId }, revokeKeysAt);
 }
 
 async function findMember(db: Transaction<Database>, { accountId, personId }: PersonOfTeam): Promise<Person> {
@@ -223,7 +257,10 @@ async function expectAnotherAdmin(db: Transaction<Database>, { accountId, person
 }
 
 /** A former admin must not come back with an invitation link that they kept. */
-async function endInvitationsBy(db: Transaction<Database>, { accountId, personId }: PersonOfTeam): Promise<void> {
+export async function endInvitationsBy(
+  db: Transaction<Database>,
+  { accountId, personId }: PersonOfTeam,
+): Promise<void> {
   await db
     .deleteFrom("team_invitations")
     .where("account_id", "=", accountId)

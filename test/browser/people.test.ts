@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { findViolations, hasChromium } from "./chromium.ts";
-import { createUser, goTo, seeHeading, signIn, signInFirst, useDashboard } from "./dashboard.ts";
+import { createAdmin, createUser, goTo, seeHeading, signIn, signInFirst, useDashboard } from "./dashboard.ts";
 
 const openPart = (page: Page, name: string) =>
   page.getByRole("group", { name: "Part" }).getByRole("button", { name }).click();
@@ -51,6 +51,63 @@ describe.skipIf(!hasChromium)("roles", () => {
       await page.getByRole("button", { name: "Set models" }).click();
       await page.getByText("carla@example.org may use 1 model").waitFor();
       expect(await findViolations(page)).toEqual([]);
+    }));
+
+  test("an administrator sees the teams of somebody who leaves, and ends the keys that they made there with one button", () =>
+    dashboard.visit(async (page) => {
+      const { gateway } = dashboard;
+      const id = await createUser(dashboard, "eva@example.org");
+      const { id: team } = await gateway.cli<{ id: string }>(
+        "account",
+        "create",
+        "--email",
+        "search@example.org",
+        "--name",
+        "Search",
+      );
+      const made = await gateway.cli<{ value?: string; key?: string }>(
+        ...(["admin-key", "create", "--name", "test", "--scopes", "accounts:write"] as const),
+      );
+      const added = await fetch(`${gateway.origin}/v1/organization/projects/${team}/users`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${made.value ?? made.key}`, "content-type": "application/json" },
+        body: JSON.stringify({ user_id: id, role: "member" }),
+      });
+      expect(added.status).toBe(200);
+      await signIn(page, "eva@example.org");
+      const value = await page.evaluate(async (account) => {
+        const post = async (path: string, body: object) => {
+          const headers = { "content-type": "application/json" };
+          const response = await fetch(`/dashboard/api${path}`, {
+            method: "POST",
+            headers,
+            body: JSON.stringify(body),
+          });
+          return (await response.json()) as { key: string };
+        };
+        await post("/teams/switch", { account });
+        return (await post("/keys", { name: "eva-script" })).key;
+      }, team);
+      const ask = () => fetch(`${gateway.baseUrl}/models`, { headers: { authorization: `Bearer ${value}` } });
+      expect((await ask()).status).toBe(200);
+      await page.context().clearCookies();
+      await createAdmin(dashboard, "olga@example.org");
+      await signIn(page, "olga@example.org", `/admin/accounts/${id}`);
+      await seeHeading(page, "eva@example.org");
+      await page.getByRole("region", { name: "Teams" }).getByRole("link", { name: "search@example.org" }).waitFor();
+      await page.getByRole("link", { name: "1 key made in other accounts" }).click();
+      await seeHeading(page, "All API keys");
+      await page.getByRole("button", { name: "Revoke eva-script" }).waitFor();
+      expect(await page.getByRole("button", { name: /^Revoke / }).count()).toBe(1);
+      expect(await findViolations(page)).toEqual([]);
+      await page.goBack();
+      await page.getByRole("button", { name: "Disable account…" }).click();
+      await page.getByText("eva-script (search@example.org)").waitFor();
+      expect(await page.getByLabel("Revoke this key").isChecked()).toBe(true);
+      expect(await findViolations(page)).toEqual([]);
+      await page.getByRole("button", { name: "Disable account", exact: true }).click();
+      await page.getByText("eva@example.org is disabled, and 1 key in other accounts revoked").waitFor();
+      expect((await ask()).status).toBe(401);
     }));
 
   test("a viewer sees the pages of administrators without anything to change, and a demoted one sees them no more", () =>

@@ -139,6 +139,7 @@ const inner: Readonly<Record<string, readonly string[]>> = {
     "responses-socket",
     "dashboard-api",
     "admin-api",
+    "scim",
     "module.ts",
     "server.ts",
   ],

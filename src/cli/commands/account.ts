@@ -4,7 +4,7 @@ import { accountLabel, toRealEmail } from "../../contract/index.ts";
 import { makeTemporaryPassword } from "../../identity/index.ts";
 import { readWalletState } from "../../ledger/index.ts";
 import { toTerminalLine } from "../../lib/terminal-text.ts";
-import { type Account, readRoles, roles } from "../../tenants/index.ts";
+import { type Account, countKeysElsewhere, readRoles, roles } from "../../tenants/index.ts";
 import { defineCommand, UsageError } from "../command.ts";
 import { accountOutput, columns, formatLink, toIsoTime, walletOutput } from "../lib/format.ts";
 import { parseAllowedModels, parseOrNone, parseRole, parseTokens } from "../lib/parse.ts";
@@ -114,33 +114,58 @@ export const accountSet = defineCommand({
   },
 });
 
-/** A command that disables accounts, or enables them again. */
-function switchCommand(name: "disable" | "enable", description: string) {
-  return defineCommand({
-    name: `account ${name}`,
-    description,
-    flags: {},
-    args: ["A"],
-    example: `account ${name} ada@example.org`,
-    async run(_context, { args, config, now }) {
-      const change = async ({ accounts, actions }: OpenedStore) => {
+export const accountDisable = defineCommand({
+  name: "account disable",
+  description:
+    "Disable an account: its keys are refused, its user is signed out everywhere and cannot sign in, until it is enabled",
+  flags: { "revoke-keys": { value: "", description: "Revoke the keys that its user made in other accounts too" } },
+  args: ["A"],
+  example: "account disable ada@example.org --revoke-keys",
+  async run(_context, { flags, args, config, now }) {
+    const { account, ended, kept } = await withStore(
+      config,
+      async ({ store, accounts, actions }: OpenedStore) => {
         const { id } = await expectAccount(accounts, args.A);
-        await actions.setDisabled(commandLine, id, name === "disable");
-        return await expectAccount(accounts, id);
-      };
-      const account = await withStore(config, change, now);
-      const json = { ...accountOutput(account), disabled_at: toIsoTime(account.disabledAt) };
-      return { json, text: `${account.id}  ${toTerminalLine(accountLabel(account))}  ${name}d` };
-    },
-  });
+        const keys = flags["revoke-keys"] === undefined ? "keep" : "revoke";
+        const ended = await actions.setDisabled(commandLine, id, true, keys);
+        return { account: await expectAccount(accounts, id), ended, kept: await countKeysElsewhere(store, id, now) };
+      },
+      now,
+    );
+    const { sessions = 0, programs = 0, invitations = 0, keys = 0 } = ended ?? {};
+    const counts = { sessions, programs, invitations, revoked_keys: keys, kept_keys: kept };
+    const json = { ...accountOutput(account), disabled_at: toIsoTime(account.disabledAt), ...counts };
+    const parts = [account.id, toTerminalLine(accountLabel(account)), "disabled"];
+    const text = `${parts.join("  ")}\n${describeEnded(counts)}`;
+    const advice = `Keys in other accounts that its user made and that still work: ${kept}; run it again with --revoke-keys`;
+    return { json, text: kept === 0 ? text : `${text}\n${advice}` };
+  },
+});
+
+function describeEnded(
+  counts: Readonly<Record<"sessions" | "programs" | "invitations" | "revoked_keys", number>>,
+): string {
+  const { sessions, programs, invitations, revoked_keys: keys } = counts;
+  return `Ended: sessions ${sessions}, programs ${programs}, invitations ${invitations}, keys in other accounts ${keys}`;
 }
 
-export const accountDisable = switchCommand(
-  "disable",
-  "Disable an account: its keys are refused and its user cannot sign in, until it is enabled",
-);
-
-export const accountEnable = switchCommand("enable", "Enable an account that was disabled");
+export const accountEnable = defineCommand({
+  name: "account enable",
+  description: "Enable an account that was disabled",
+  flags: {},
+  args: ["A"],
+  example: "account enable ada@example.org",
+  async run(_context, { args, config, now }) {
+    const enable = async ({ accounts, actions }: OpenedStore) => {
+      const { id } = await expectAccount(accounts, args.A);
+      await actions.setDisabled(commandLine, id, false);
+      return await expectAccount(accounts, id);
+    };
+    const account = await withStore(config, enable, now);
+    const json = { ...accountOutput(account), disabled_at: toIsoTime(account.disabledAt) };
+    return { json, text: `${account.id}  ${toTerminalLine(accountLabel(account))}  enabled` };
+  },
+});
 
 export const accountInvite = defineCommand({
   name: "account invite",

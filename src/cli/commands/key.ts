@@ -82,14 +82,19 @@ export const keyCreate = defineCommand({
 export const keyList = defineCommand({
   name: "key list",
   description: "List the API keys, without their secrets",
-  flags: { account: { value: "A", description: "Only keys of this account, by id or e-mail" } },
+  flags: {
+    account: { value: "A", description: "Only keys of this account, by id or e-mail" },
+    "made-by": { value: "P", description: "Only keys that this person made, in any account" },
+  },
   args: [],
   example: "key list --account ada@example.org",
   async run(_context, { flags, config, now }) {
     const { keys, owners } = await withStore(config, async ({ accounts }) => {
       const account = flags.account === undefined ? undefined : await expectAccount(accounts, flags.account);
       const owners = new Map((await accounts.list()).map((one) => [one.id, accountLabel(one)]));
-      return { keys: await accounts.listKeys(account?.id), owners };
+      const maker = flags["made-by"] === undefined ? undefined : (await expectAccount(accounts, flags["made-by"])).id;
+      const keys = await accounts.listKeys(account?.id);
+      return { keys: keys.filter(({ createdBy }) => maker === undefined || createdBy === maker), owners };
     });
     const rows = keys.map((key) => {
       const models = key.allowedModels === undefined ? "all models" : key.allowedModels.join(",");

@@ -57,6 +57,10 @@ create index keys_expiring on keys (expires_at) where expires_at is not null;
 
 create index keys_of_account on keys (account_id);
 
+create index keys_of_maker on keys (created_by) where created_by is not null;
+
+create index keys_of_rotator on keys (rotated_by) where rotated_by is not null;
+
 create index keys_revoked on keys (revoked_at) where revoked_at is not null;
 
 create index keys_of_service_account on keys (service_account_id) where service_account_id is not null;
@@ -346,9 +350,12 @@ create table users (
   two_factor_enabled bigint not null default 0,
   image text,
   current_account_id text,
+  external_id text,
   created_at text not null,
   updated_at text not null
 ) without rowid;
+
+create index users_by_external_id on users (external_id);
 
 create table credentials (
   id text not null primary key,
@@ -434,6 +441,37 @@ create table memberships (
 );
 
 create index memberships_of_user on memberships (user_id);
+
+create table directory_groups (
+  id text not null primary key,
+  name text not null,
+  name_key text not null unique,
+  external_id text,
+  created_at bigint not null
+);
+
+create index directory_groups_by_external_id on directory_groups (external_id);
+
+create table directory_members (
+  group_id text not null references directory_groups (id),
+  user_id text not null references users (id),
+  primary key (group_id, user_id)
+);
+
+create index directory_members_of_user on directory_members (user_id);
+
+create table group_roles (
+  id text not null primary key,
+  account_id text not null,
+  group_name text not null,
+  name_key text not null,
+  role text not null,
+  leavers_keys text,
+  created_at bigint not null,
+  unique (account_id, name_key)
+);
+
+create index group_roles_of_group on group_roles (name_key);
 
 create table team_invitations (
   id text not null primary key,

@@ -33,7 +33,7 @@ import { projectSessionsController } from "./sessions.ts";
 import { statementsController } from "./statements.ts";
 import { organizationUsageController } from "./usage.ts";
 
-export { createAdminApi } from "./guard.ts";
+export { type AdminApi, createAdminApi } from "./guard.ts";
 export { endRunning } from "./live-calls.ts";
 export { keyUsageController } from "./usage.ts";
 

@@ -1,13 +1,15 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { createAudited } from "../../audit/index.ts";
 import { getPublicOrigin } from "../../config/index.ts";
-import { GatewayError, nullable } from "../../contract/index.ts";
+import { accountLabel, GatewayError, nullable } from "../../contract/index.ts";
 import {
   accountActions,
   addToTeam,
   deleteInvitation,
   inviteUser,
+  type KeyElsewhere,
   listInvitationsPage,
+  listKeysElsewhere,
   listPeople,
   listUsersPage,
   type OpenInvitation,
@@ -22,7 +24,7 @@ import { Email } from "../forms/read-fields.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { type AdminApi, adminRoutes, describeDelete, describeRead, describeWrite } from "./guard.ts";
-import { invalid, listOf, listParameters, pickPage, readAll, readPage, toList, toSeconds } from "./lists.ts";
+import { invalid, listOf, listParameters, pickPage, readAll, readFlag, readPage, toList, toSeconds } from "./lists.ts";
 import { readProject } from "./projects.ts";
 
 /** Roles of the gateway, and OpenAI's name of the least. */
@@ -89,6 +91,23 @@ const EndedSessions = Type.Object({
   sessions: Type.Integer({ description: "Sessions that ended" }),
 });
 
+const EndedUser = Type.Object({
+  id: Type.String(),
+  object: Type.Literal("organization.user.deleted"),
+  deleted: Type.Boolean(),
+  sessions: Type.Integer({ description: "Sessions that ended" }),
+  programs: Type.Integer({ description: "Programs that were signed out" }),
+  invitations: Type.Integer({ description: "Invitations that ended, theirs and those that they made" }),
+  revoked_keys: Type.Integer({ description: "Keys that they made in other projects and that were revoked" }),
+});
+const KeyElsewhereObject = Type.Object({
+  id: Type.String(),
+  object: Type.Literal("organization.user.api_key"),
+  name: Type.String(),
+  created_at: Type.Integer(),
+  project: Type.Object({ id: Type.String(), name: Type.String() }),
+});
+
 /** People who sign in. */
 export function usersController(deps: HttpDeps, api: AdminApi) {
   const { store, now } = deps;
@@ -129,14 +148,40 @@ export function usersController(deps: HttpDeps, api: AdminApi) {
     ),
     route.delete(
       "/:user_id",
-      async ({ admin, params: { user_id: id } }) => {
+      async ({ admin, request, params: { user_id: id } }) => {
+        const revokes = readFlag(parseUrl(request).searchParams, "revoke_keys");
         await readUserOf(store, id);
-        await actions.setDisabled(admin, id, true);
-        return { id, object: "organization.user.deleted", deleted: true };
+        const ended = await actions.setDisabled(admin, id, true, revokes ? "revoke" : "keep");
+        const { sessions = 0, programs = 0, invitations = 0, keys = 0 } = ended ?? {};
+        const counts = { sessions, programs, invitations, revoked_keys: keys };
+        return { id, object: "organization.user.deleted", deleted: true, ...counts };
       },
       {
-        detail: describeDelete("Disable a user with their own account and its keys", "organization.user.deleted", {
-          description: "Their calls stay in the ledger, so the account stays too, as an archived project.",
+        detail: describeWrite("Disable a user with their own account and its keys", EndedUser, {
+          description:
+            "Their sessions, programs and invitations end. Their calls stay in the ledger, so the account stays too, as an " +
+            "archived project.",
+          query: {
+            revoke_keys: {
+              description: "`true`: revoke the keys that they made in other projects too",
+              schema: { type: "boolean", default: false },
+            },
+          },
+        }),
+      },
+    ),
+    route.get(
+      "/:user_id/api_keys",
+      async ({ request, params: { user_id: personId } }) => {
+        await readUserOf(store, personId);
+        const { limit, after } = readPage(parseUrl(request).searchParams);
+        const keys = await listKeysElsewhere(store, { personId, limit: limit + 1, after }, now());
+        return toList(keys, limit, toKeyElsewhere);
+      },
+      {
+        detail: describeRead("List the usable keys that a user made in other projects", listOf(KeyElsewhereObject), {
+          description: "Also those whose secret they were given by the latest rotation.",
+          query: listParameters,
         }),
       },
     ),
@@ -284,6 +329,11 @@ function toTeamRole(role: Static<typeof ProjectRole>): Person["teamRole"] {
 function toUser({ id, email, name, role, isVerified, createdAt, isDisabled }: User): Static<typeof UserObject> {
   const state = { verified: isVerified, added_at: toSeconds(createdAt), disabled: isDisabled };
   return { id, object: "organization.user", email, name: name ?? null, role, ...state };
+}
+
+function toKeyElsewhere({ id, name, createdAt, account }: KeyElsewhere): Static<typeof KeyElsewhereObject> {
+  const project = { id: account.id, name: accountLabel(account) };
+  return { id, object: "organization.user.api_key", name, created_at: toSeconds(createdAt), project };
 }
 
 /** The holder has been there since the account was made. */

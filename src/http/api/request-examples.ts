@@ -18,6 +18,10 @@ const organizationExamples: Readonly<Record<string, Readonly<Record<string, unkn
   "/organization/projects/{project_id}/budgets/{budget_id}": { raise_usd: "5.00", raise_until: 4_102_444_800 },
   "/organization/budgets": { subject: "account", budget_usd: "100.00", budget_period: "month" },
   "/organization/budgets/{budget_id}": { budget_usd: "150.00" },
+  "/organization/projects/{project_id}/group_roles": { group: "search-developers", role: "member" },
+  "/organization/projects/{project_id}/group_roles/{group_role_id}": { role: "admin", leavers_keys: "keep" },
+  "/organization/group_roles": { group: "gateway-viewers", role: "viewer" },
+  "/organization/group_roles/{group_role_id}": { role: "admin" },
   "/organization/projects/{project_id}/api_keys": {
     name: "website",
     expires_in_seconds: 7_776_000,

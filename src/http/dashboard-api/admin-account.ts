@@ -1,9 +1,17 @@
-import { answerColumns, formatUsd, GatewayError, promptColumns, sumColumns } from "../../contract/index.ts";
+import { accountLabel, answerColumns, formatUsd, GatewayError, promptColumns, sumColumns } from "../../contract/index.ts";
 import { dayOf } from "../../db/index.ts";
 import { listSessions } from "../../identity/index.ts";
 import { getFreeQuota } from "../../keys/index.ts";
 import { readStatement, readUsageBuckets } from "../../reports/index.ts";
-import { type Account, findUser, type RoleLimits, readRoleLimits } from "../../tenants/index.ts";
+import {
+  type Account,
+  countKeysElsewhere,
+  findUser,
+  listKeysElsewhere,
+  listTeamsOf,
+  type RoleLimits,
+  readRoleLimits,
+} from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import {
   PageNumber,
@@ -18,6 +26,9 @@ import { toKeysJson } from "./keys.ts";
 
 /** The days of usage that the page of an account shows. */
 const usageDays = 30;
+
+/** Keys in other accounts that are named; all are counted. */
+const keysElsewhereMax = 20;
 
 /** One account and its user, for administrators: what its page shows. */
 export function adminAccountController(deps: HttpDeps) {
@@ -55,6 +66,21 @@ export function adminAccountController(deps: HttpDeps) {
         /** Whether the quota comes from the role. An account with an unverified e-mail does not get it. */
         is_quota_of_role: ofRole.free_tokens_per_day !== null && !isEmailClaimed,
         sessions: sessions.map(toSessionJson),
+        teams: (await listTeamsOf(store, id)).map((team) => ({
+          id: team.id,
+          name: accountLabel(team),
+          role: team.role,
+          joined_at: new Date(team.joinedAt).toISOString(),
+        })),
+        keys_elsewhere: {
+          count: await countKeysElsewhere(store, id, now()),
+          data: (await listKeysElsewhere(store, { personId: id, limit: keysElsewhereMax }, now())).map((key) => ({
+            id: key.id,
+            name: key.name,
+            account: key.account.id,
+            account_name: accountLabel(key.account),
+          })),
+        },
       };
     }),
     route.get("/keys", async ({ params: { id } }) => {

@@ -103,6 +103,7 @@ const Search = Type.Object({
   search: Type.Optional(Type.String({ maxLength: 254 })),
   state: Type.Optional(Type.Union([Type.Literal("active"), Type.Literal("ended"), Type.Literal("all")])),
   order: Type.Optional(Type.Union(keyOrders.map((order) => Type.Literal(order)))),
+  made_by: Type.Optional(Type.String({ maxLength: 254 })),
   page: Type.Optional(Type.String({ pattern: "^[1-9]\\d{0,5}$" })),
 });
 const SecretHash = formBody({
@@ -141,8 +142,12 @@ const dayMs = 86_400_000;
 export function adminApiKeysController(deps: HttpDeps) {
   const { store, now } = deps;
   const checks = new RateLimiter(checksPerMinuteMax, now, { what: "checks of secrets" });
-  const read = async ({ search = "", state = "active", order = "created" }: Static<typeof Search>, page: KeyPage) => {
-    const keys = await searchKeys(store, now(), { text: search, state, order, ...page });
+  const read = async (
+    { search = "", state = "active", order = "created", made_by = "" }: Static<typeof Search>,
+    page: KeyPage,
+  ) => {
+    const madeBy = made_by.trim() === "" ? undefined : made_by;
+    const keys = await searchKeys(store, now(), { text: search, state, order, madeBy, ...page });
     await deps.rollup?.freshen();
     const today = Math.floor(now() / dayMs);
     const costs = await readKeyCosts(store, keys, { first: today - spendDays + 1, last: today });

@@ -1,10 +1,11 @@
 import { alertRules } from "./alert-rules.ts";
 import { budgets } from "./budgets.ts";
+import { groupRoles } from "./group-roles.ts";
 import { modelLimits } from "./model-limits.ts";
 import type { AnyResource } from "./resource.ts";
 import { roleLimits } from "./role-limits.ts";
 
-const declared = [alertRules, budgets, modelLimits, roleLimits] as const;
+const declared = [alertRules, budgets, groupRoles, modelLimits, roleLimits] as const;
 
 /** The types of all declarations. */
 export type Declared = (typeof declared)[number];

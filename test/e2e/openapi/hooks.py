@@ -119,8 +119,8 @@ def manage(case):
             return ORGANIZATION["admin_key_id"]
         if name == "rate_limit_id" and "/projects/" not in case.operation.path:
             name = "shared_rate_limit_id"
-        if name == "budget_id" and "/projects/" not in case.operation.path:
-            name = "gateway_budget_id"
+        if name in ("budget_id", "group_role_id") and "/projects/" not in case.operation.path:
+            name = f"gateway_{name}"
         return (ORGANIZATION.get(f"ended_{name}") if ends else None) or ORGANIZATION.get(name, value)
 
     if case.path_parameters:

@@ -35,6 +35,8 @@ export async function prepareOrganization(origin: string, key: string): Promise<
     ).id;
   const gatewayBudget = async (tag: string) =>
     (await post("/budgets", { subject: "tag", name: tag, budget_usd: "1.00", budget_period: "day" })).id;
+  const groupRole = async (path: string, group: string) =>
+    (await post(`${path}/group_roles`, { group, role: "member" })).id;
   const limit = async (path: string, model: string) =>
     (await post(`${path}/rate_limits`, { model, max_requests_per_1_minute: 5 })).id;
   const condition = { metric: "calls", scope: "gateway", comparison: "above", threshold: "5", minutes: 60 };
@@ -56,6 +58,10 @@ export async function prepareOrganization(origin: string, key: string): Promise<
     channel_id: await channel(),
     ended_channel_id: await channel(),
     catalogue_model_id: "openai:famA-4.1-nano",
+    group_role_id: await groupRole(`/projects/${project}`, "a"),
+    ended_group_role_id: await groupRole(`/projects/${project}`, "b"),
+    gateway_group_role_id: await groupRole("", "c"),
+    ended_gateway_group_role_id: await groupRole("", "d"),
     budget_id: await budget("a"),
     gateway_budget_id: await gatewayBudget("test"),
     ended_gateway_budget_id: await gatewayBudget("ended"),

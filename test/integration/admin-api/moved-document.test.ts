@@ -127,6 +127,11 @@ function makeDocument(random: Random): Document {
     keys,
     budgets: budgets.map((entry) => ({ ...entry, budget_usd: "1.00" })),
     rate_limits: rateLimits.map((entry) => ({ ...entry, requests_per_minute: 5 })),
+    group_roles: some(3, (at) => ({
+      ...maybe({ account: pick(accounts).email }),
+      group: `group ${at}`,
+      role: pick(["admin", "member"]),
+    })),
     role_limits: [{ role: pick(["member", "none"]), ...limits() }],
     providers,
     catalogue: {
@@ -156,6 +161,7 @@ function withoutIds(document: Document): Document {
     ),
     budgets: sorted(renamed.budgets),
     rate_limits: sorted(renamed.rate_limits),
+    group_roles: sorted(renamed.group_roles),
     alerts: sorted(renamed.alerts.map(({ id: _, ...rule }: { id?: string }) => rule)),
   };
 }

@@ -37,8 +37,12 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.stop());
 
-async function send(method: string, path: string, body: unknown): Promise<{ status: number; text: string }> {
-  const response = await fetch(`${gateway.baseUrl.replace("/api/v1", "/v1/organization")}${path}`, {
+function send(method: string, path: string, body: unknown): Promise<{ status: number; text: string }> {
+  return ask(method, `/v1/organization${path}`, body);
+}
+
+async function ask(method: string, path: string, body: unknown): Promise<{ status: number; text: string }> {
+  const response = await fetch(gateway.baseUrl.replace("/api/v1", path), {
     method,
     headers: { authorization: `Bearer ${adminKey}`, "content-type": "application/json" },
     ...(body !== undefined && { body: JSON.stringify(body) }),
@@ -87,7 +91,7 @@ async function listWrites(): Promise<{ method: string; path: string; body: unkno
 
 function fillIn(method: string, path: string): string {
   const isShared = path.startsWith("/rate_limits/");
-  const isOfGateway = path.startsWith("/budgets/");
+  const isOfGateway = path.startsWith("/budgets/") || path.startsWith("/group_roles/");
   if (path.startsWith("/admin_api_keys/")) return path.replace("{key_id}", managed.admin_key_id as string);
   if (path.startsWith("/catalogue/unlisted/") && method === "DELETE") return "/catalogue/unlisted/groq";
   if (path.includes("{provider_key_id}")) {
@@ -107,16 +111,43 @@ const without = new Set([
   "DELETE /v1/organization/live_calls/{call_id}",
 ]);
 
-test("a write of the management API changes nothing where its audit entry cannot be written", async () => {
-  const writes = await listWrites();
-  expect(writes.length).toBeGreaterThan(50);
+/** The writes of SCIM, which changes the people and groups that were there before: each answers in its own form. */
+async function prepareScim(): Promise<{ method: string; path: string; body: unknown }[]> {
+  const make = async (path: string, body: unknown) => {
+    const { text } = await ask("POST", `/scim/v2${path}`, body);
+    return (JSON.parse(text) as { id: string }).id;
+  };
+  const user = await make("/Users", { userName: "scim@example.com", displayName: "Ada" });
+  const other = await make("/Users", { userName: "other@example.com" });
+  const group = await make("/Groups", { displayName: "developers", members: [{ value: user }] });
+  await send("POST", `/projects/${managed.project_id}/group_roles`, { group: "developers", role: "member" });
+  const added = { Operations: [{ op: "add", path: "members", value: [{ value: other }] }] };
+  const off = { Operations: [{ op: "replace", path: "active", value: "False" }] };
+  return [
+    { method: "POST", path: "/Users", body: { userName: "new@example.com" } },
+    { method: "PUT", path: `/Users/${user}`, body: { displayName: "Ada L." } },
+    { method: "PATCH", path: `/Users/${user}`, body: off },
+    { method: "DELETE", path: `/Users/${user}`, body: undefined },
+    { method: "POST", path: "/Groups", body: { displayName: "testers", members: [{ value: user }] } },
+    { method: "PUT", path: `/Groups/${group}`, body: { displayName: "developers", members: [] } },
+    { method: "PATCH", path: `/Groups/${group}`, body: added },
+    { method: "DELETE", path: `/Groups/${group}`, body: undefined },
+  ].map((write) => ({ ...write, path: `/scim/v2${write.path}` }));
+}
+
+test("a write of the management API or of SCIM changes nothing where its audit entry cannot be written", async () => {
+  const managing = await listWrites();
+  const writes = [...managing, ...(await prepareScim())];
+  expect(managing.length).toBeGreaterThan(50);
   const { db } = gateway.store;
   await sql`create trigger refuse_audit before insert on audit begin select raise(abort, 'no entry'); end`.execute(db);
   const wrong: string[] = [];
   for (const { method, path, body } of writes) {
     const name = `${method} ${path}`;
     const before = await readState();
-    const { status, text } = await send(method, fillIn(method, path.replace("/v1/organization", "")), body);
+    const { status, text } = path.startsWith("/scim/")
+      ? await ask(method, path, body)
+      : await send(method, fillIn(method, path.replace("/v1/organization", "")), body);
     const after = await readState();
     const changed = [...new Set([...before.keys(), ...after.keys()])].filter(
       (table) => after.get(table) !== before.get(table),

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { readAudit } from "../../../src/audit/index.ts";
+import { commandLine, createAudited, readAudit } from "../../../src/audit/index.ts";
 import { pruneSignIn } from "../../../src/identity/index.ts";
-import { disableAccount } from "../../../src/tenants/accounts.ts";
+import { accountActions } from "../../../src/tenants/index.ts";
 import { expectError } from "../../support/expect-error.ts";
 import { cookieOf, origin, password } from "../../unit/http/dashboard-http.ts";
 import { teamOfAda, withJson, withOperator } from "./team-people.ts";
@@ -238,9 +238,10 @@ describe("a team", () => {
     const { ada, ben, carl, join, store, clock, signIn } = await teamOfAda();
     await join(ben);
     await join(carl);
-    await disableAccount(store, carl.account.id, clock.now());
+    const { setDisabled } = accountActions(createAudited(store, clock.now), clock.now);
+    await setDisabled(commandLine, carl.account.id, true);
     await expectError(await carl.get(`${api}/me`), { status: 401, code: "invalid_session" });
-    await disableAccount(store, ada.account.id, clock.now());
+    await setDisabled(commandLine, ada.account.id, true);
     await expectError(await ben.get(`${api}/me`), { status: 401, code: "invalid_session" });
     const next = await signIn("ben@example.org");
     expect(await next.json(`${api}/me`)).toMatchObject({ account: ben.account.id });

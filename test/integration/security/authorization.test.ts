@@ -8,6 +8,7 @@ import { type Caller, callers, createCallers, startWide } from "./callers.ts";
 import { addContent, contentRows } from "./content-rows.ts";
 import { organizationRows } from "./organization-rows.ts";
 import { programRows } from "./program-rows.ts";
+import { scimRows } from "./scim-rows.ts";
 import { teamRows } from "./team-rows.ts";
 
 type Statuses = { readonly others: number } & { readonly [name in Caller]?: number };
@@ -156,6 +157,10 @@ const rows: Record<string, Row> = {
     callSession: () => newCallSession(),
     send: (route, body, id) => newOf(route, "admin key", body, id),
   }),
+  ...scimRows<Row>(
+    (statuses, row) => ({ ...row, statuses }),
+    () => gateway,
+  ),
   "OPTIONS {api}/*": open(204, { id: () => "chat/completions" }),
   "GET /metrics": { statuses: { others: 401, operator: 200 } },
   "GET /api/auth/*": open(200, { id: () => "get-session" }),
@@ -333,7 +338,8 @@ describe("authorization", () => {
     nanodollars: 9,
     allowed_models: ["operators-only"],
   };
-  const ownWrites = Object.keys(rows).filter((name) => /^(POST|PATCH|PUT|DELETE) \/(?!.*\/admin\/)/.test(name));
+  // SCIM takes no session.
+  const ownWrites = Object.keys(rows).filter((name) => /^(POST|PATCH|PUT|DELETE) \/(?!scim\/|.*\/admin\/)/.test(name));
 
   test.each(ownWrites)("%s of a member sets nothing that only an operator may set", async (route) => {
     const { body, id } = rows[route] as Row;

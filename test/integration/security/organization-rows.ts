@@ -1,6 +1,6 @@
 import { commandLine } from "../../../src/audit/index.ts";
 import { createAdminKey, createServiceAccount } from "../../../src/keys/index.ts";
-import { eachAccount, setModelLimits } from "../../../src/tenants/index.ts";
+import { createGroupRole, eachAccount, setModelLimits } from "../../../src/tenants/index.ts";
 import { createBudget } from "../../support/budgets.ts";
 import type { InProcessGateway } from "../../support/in-process.ts";
 import { addDeadChannel } from "./alert-rows.ts";
@@ -63,6 +63,11 @@ export function organizationRows<Row>(
     return (await setModelLimits(parts.gateway().store, target, Date.now())).id;
   };
   const newLimitOfMember = async () => `${member()} ${await newLimit(member())}`;
+  const newGroupRole = async (accountId = eachAccount) => {
+    const row = { by: commandLine, accountId, group_name: crypto.randomUUID(), role: "member" as const };
+    return (await createGroupRole(parts.gateway().store, row, Date.now())).id;
+  };
+  const newGroupRoleOfMember = async () => `${member()} ${await newGroupRole(member())}`;
   const newAdminKey = async () =>
     (await createAdminKey(parts.gateway().store, commandLine, { name: "x", scopes: ["usage:read"] }, Date.now())).id;
   const aVoucher = { usd: "1.00" };
@@ -203,6 +208,22 @@ export function organizationRows<Row>(
     [`POST ${project}/budgets/:budget_id`]: managed(200, { id: newBudget, body: { budget_usd: "2.00" } }),
     [`DELETE ${project}/budgets/:budget_id`]: managed(200, { id: newBudget }),
     [`GET ${project}/budgets/:budget_id/usage`]: managed(200, { id: newBudget }),
+    [`GET ${path}/group_roles`]: managed(200),
+    [`POST ${path}/group_roles`]: managed(200, { body: () => ({ group: crypto.randomUUID(), role: "viewer" }) }),
+    [`GET ${path}/group_roles/:group_role_id`]: managed(200, { id: () => newGroupRole() }),
+    [`POST ${path}/group_roles/:group_role_id`]: managed(200, { id: () => newGroupRole(), body: { role: "admin" } }),
+    [`DELETE ${path}/group_roles/:group_role_id`]: managed(200, { id: () => newGroupRole() }),
+    [`GET ${project}/group_roles`]: managed(200, { id: member }),
+    [`POST ${project}/group_roles`]: managed(200, {
+      id: member,
+      body: () => ({ group: crypto.randomUUID(), role: "member" }),
+    }),
+    [`GET ${project}/group_roles/:group_role_id`]: managed(200, { id: newGroupRoleOfMember }),
+    [`POST ${project}/group_roles/:group_role_id`]: managed(200, {
+      id: newGroupRoleOfMember,
+      body: { leavers_keys: "keep" },
+    }),
+    [`DELETE ${project}/group_roles/:group_role_id`]: managed(200, { id: newGroupRoleOfMember }),
     [`GET ${project}/api_keys`]: managed(200, { id: member }),
     [`POST ${project}/api_keys`]: managed(200, { id: member, body: { name: "new" } }),
     [`GET ${project}/api_keys/:key_id`]: managed(200, { id: newKey }),
@@ -235,6 +256,7 @@ export function organizationRows<Row>(
     [`GET ${path}/users/:user_id`]: managed(200, { id: member }),
     [`POST ${path}/users/:user_id`]: managed(200, { id: newPerson, body: { role: "viewer" } }),
     [`DELETE ${path}/users/:user_id`]: managed(200, { id: newPerson }),
+    [`GET ${path}/users/:user_id/api_keys`]: managed(200, { id: member }),
     [`DELETE ${path}/users/:user_id/sessions`]: managed(200, { id: newPerson }),
     [`GET ${path}/invites`]: managed(200),
     [`POST ${path}/invites`]: managed(200, {

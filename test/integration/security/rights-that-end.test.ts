@@ -40,6 +40,7 @@ const ends = [
   "the admin key that made it expires",
   "the account that it is for is disabled",
   "its person is removed from the team",
+  "its person leaves by the identity provider",
   "its person gets a new password",
   "the e-mail of its person changes",
   "its service account is deleted",
@@ -48,28 +49,28 @@ const ends = [
 type End = (typeof ends)[number];
 
 const table = {
-  //                                      revoked, time, maker off, role, key, expired key, account off, team, password, e-mail, service, again
-  "API key": /*                        */ "x x x . . . x . - - . .",
-  "API key in a team": /*              */ "x x - - . . x - - - . .",
-  "API key of an admin key": /*        */ "x x - - - - x . . . . .",
-  "API key of a service account": /*   */ "x x - . . . x . . . x .",
-  "secret before a rotation": /*       */ "x x x . . . x . - - . .",
-  "imported key": /*                   */ "x x . . . . x . . . . x",
-  "key of a start": /*                 */ "x x . . . . x . . . . x",
-  "token of an issuer": /*             */ "x x . . . . x . . . . x",
-  "access token of a program": /*      */ "x x x - . . x x x - . .",
-  "refresh token of a program": /*     */ "x x x - . . x x x - . .",
-  "admin key": /*                      */ "x x x x . . . . - - . .",
-  "admin key of an admin key": /*      */ "x x x x x x . . - - . .",
-  session: /*                          */ "x x . . . . x . x - . .",
-  "session in a team": /*              */ "x x . . . . x x x - . .",
-  "invitation to set a password": /*   */ "x x x x . . . . x x . .",
-  "invitation of an admin key": /*     */ "x x x x x x . . x x . .",
-  "invitation to a team": /*           */ "x x x x . . x . - - . .",
-  "team invitation of an admin key": /**/ "x x x x x x x . - - . .",
-  "link that verifies an e-mail": /*   */ ". x . . . . x . x x . .",
+  //                                      revoked, time, maker off, role, key, expired key, account off, team, leaves, password, e-mail, service, again
+  "API key": /*                        */ "x x x . . . x . x - - . .",
+  "API key in a team": /*              */ "x x - - . . x - x - - . .",
+  "API key of an admin key": /*        */ "x x - - - - x . - . . . .",
+  "API key of a service account": /*   */ "x x - . . . x . x . . x .",
+  "secret before a rotation": /*       */ "x x x . . . x . x - - . .",
+  "imported key": /*                   */ "x x . . . . x . . . . . x",
+  "key of a start": /*                 */ "x x . . . . x . . . . . x",
+  "token of an issuer": /*             */ "x x . . . . x . . . . . x",
+  "access token of a program": /*      */ "x x x - . . x x x x - . .",
+  "refresh token of a program": /*     */ "x x x - . . x x x x - . .",
+  "admin key": /*                      */ "x x x x . . . . x - - . .",
+  "admin key of an admin key": /*      */ "x x x x x x . . x - - . .",
+  session: /*                          */ "x x . . . . x . x x - . .",
+  "session in a team": /*              */ "x x . . . . x x x x - . .",
+  "invitation to set a password": /*   */ "x x x x . . . . x x x . .",
+  "invitation of an admin key": /*     */ "x x x x x x . . x x x . .",
+  "invitation to a team": /*           */ "x x x x . . x . x - - . .",
+  "team invitation of an admin key": /**/ "x x x x x x x . x - - . .",
+  "link that verifies an e-mail": /*   */ ". x . . . . x . x x x . .",
   // Money of the gateway: it is voided by itself.
-  voucher: /*                          */ "x x - - . . . . . . . .",
+  voucher: /*                          */ "x x - - . . . . - . . . .",
 } as const;
 type Right = keyof typeof table;
 
@@ -453,6 +454,11 @@ const endings: Readonly<Record<End, (made: Made) => (() => Promise<unknown>) | u
   "the admin key that made it expires": ({ adminKeyId: id }) => id && change("admin_keys", id),
   "the account that it is for is disabled": ({ accountId }) => disable(accountId),
   "its person is removed from the team": ({ leave }) => leave,
+  "its person leaves by the identity provider": ({ makerId, personId }) => {
+    const id = makerId ?? personId;
+    const { setDisabled } = accountActions(createAudited(gateway.store, now), now);
+    return id && (() => setDisabled(commandLine, id, true, "revoke_by_table"));
+  },
   "its person gets a new password": ({ personId: accountId }) =>
     accountId &&
     (() =>

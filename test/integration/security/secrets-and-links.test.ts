@@ -251,6 +251,9 @@ function toPath(path: string): string {
     [/\/rate_limits\/:rate_limit_id/, "/rate_limits/all"],
     [/\/metric_rules\/:metric_rule_id/, "/metric_rules/unknown"],
     [/\/role_limits\/:role/, "/role_limits/member"],
+    [/\/group_roles\/:group_role_id/, "/group_roles/unknown"],
+    [/\/scim\/v2\/Users\/:id/, `/scim/v2/Users/${ids.member}`],
+    [/\/scim\/v2\/(Groups|ResourceTypes|Schemas)\/:id/, "/scim/v2/$1/unknown"],
     [/\/service_accounts\/:service_account_id/, "/service_accounts/unknown"],
     [/\/users\/:user_id/, `/users/${ids.member}`],
     [/\/invites\/:invite_id/, `/invites/invite_${made.invited}`],
@@ -296,6 +299,9 @@ describe("the table of secrets and links", () => {
     expect([...here, ...variables, ...elsewhere].sort()).toEqual([...documented].sort());
   });
 
+  /** What ends with a membership, and with a person who leaves. */
+  const ofTeam = ["API key", "session cookie", "invitation to a team"];
+  const ofLeaver = [...ofTeam, "invitation to set a password", "access and refresh token of a program"];
   /** Each route that writes, and which rows of the table it makes, sends, shows or takes; a new route is added here. */
   const writes: Record<string, readonly string[]> = {
     "POST /api/auth/*": ["password", "session cookie", "two-step sign-in", "trusted device", "OIDC_CLIENT_SECRET"],
@@ -307,6 +313,10 @@ describe("the table of secrets and links", () => {
         [`POST ${prefix}/oauth/revoke`, ["access and refresh token of a program"]],
       ]),
     ),
+    "POST /scim/v2/Users": [],
+    ...Object.fromEntries(["PUT", "PATCH", "DELETE"].map((method) => [`${method} /scim/v2/Users/:id`, ofLeaver])),
+    "POST /scim/v2/Groups": [],
+    ...Object.fromEntries(["PUT", "PATCH", "DELETE"].map((method) => [`${method} /scim/v2/Groups/:id`, ofTeam])),
     [`POST ${api}/programs/device`]: ["code of a program that asks"],
     [`POST ${api}/programs/device/approve`]: ["code of a program that asks"],
     [`POST ${api}/programs/device/deny`]: ["code of a program that asks"],

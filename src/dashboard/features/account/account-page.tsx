@@ -1,30 +1,26 @@
-import { useState } from "react";
 import { Link, useParams } from "wouter";
-import { type AccountDetail, refreshAccounts, useAccount } from "../../data/admin.ts";
-import { organization, request } from "../../data/api.ts";
+import { type AccountDetail, useAccount } from "../../data/admin.ts";
 import { mayAdminister } from "../../data/roles.ts";
 import { useMe } from "../../data/session.ts";
 import { formatCount, formatDay, formatUntil, formatUsd } from "../../format.ts";
-import { Button } from "../../kit/button.tsx";
-import { Confirm } from "../../kit/confirm.tsx";
 import { Callout, Loaded } from "../../kit/feedback.tsx";
 import { usePlace } from "../../kit/modules.tsx";
 import { PageHead } from "../../kit/page.tsx";
 import { Segmented } from "../../kit/segmented.tsx";
 import { Stat } from "../../kit/stat.tsx";
-import { toast } from "../../kit/toast.tsx";
 import { useChoice } from "../../kit/url-state.ts";
-import { useAction } from "../../kit/use-action.ts";
 import { AccountState } from "../accounts/accounts-page.tsx";
 import { EntriesSection } from "../billing/entries-section.tsx";
 import { BudgetsPart } from "../budgets/budgets-part.tsx";
 import { AccountModelLimitsSection } from "../limits/model-limits-section.tsx";
 import { TeamSection } from "../team/team-section.tsx";
+import { DisableButton } from "./disable-button.tsx";
 import { KeysSection } from "./keys-section.tsx";
 import { ModelsSection } from "./models-section.tsx";
 import { CreditSection, LimitsSection } from "./money-sections.tsx";
 import { ProfileSection } from "./profile-section.tsx";
 import { SignInSection } from "./sign-in-section.tsx";
+import { TeamsSection } from "./teams-section.tsx";
 import { UsageSection } from "./usage-section.tsx";
 
 const parts = [
@@ -96,6 +92,7 @@ function Account({ account }: { account: AccountDetail }) {
             {mayChange && <CreditSection account={account} />}
             <ModelsSection account={account} mayManage={mayManage} />
             <AccountModelLimitsSection account={account.id} mayManage={mayManage} />
+            <TeamsSection account={account} />
             <TeamSection account={account.id} mayManage={mayManage} />
             {atEnd.map((Part) => (
               <Part key={Part.name} account={account} mayChange={mayChange} />
@@ -126,43 +123,5 @@ function Figures({ account: { wallet, quota } }: { account: AccountDetail }) {
         of {formatCount(quota.limit)}, resets in {formatUntil(quota.resets_at)}
       </Stat>
     </div>
-  );
-}
-
-/** Disabling asks first, because it ends all keys of a customer at once. */
-function DisableButton({ account: { id, label, disabled_at } }: { account: AccountDetail }) {
-  const [isAsking, setAsking] = useState(false);
-  const set = async (disabled: boolean) => {
-    await request(organization.projects({ project_id: id }).post({ status: disabled ? "archived" : "active" }));
-    await refreshAccounts();
-    toast(disabled ? `${label} is disabled; its keys no longer work` : `${label} is enabled`);
-  };
-  const { run, isBusy, formError } = useAction(() => set(false));
-  if (disabled_at !== null) {
-    return (
-      <>
-        <Callout tone="bad">{formError()}</Callout>
-        <Button look="primary" disabled={isBusy} onClick={() => void run()}>
-          Enable account
-        </Button>
-      </>
-    );
-  }
-  return (
-    <>
-      <Button look="plain bad" onClick={() => setAsking(true)}>
-        Disable account…
-      </Button>
-      {isAsking && (
-        <Confirm
-          title={`Disable ${label}?`}
-          action="Disable account"
-          act={() => set(true)}
-          onClose={() => setAsking(false)}
-        >
-          <p>All its API keys are rejected immediately, and its user is signed out. You can enable it again.</p>
-        </Confirm>
-      )}
-    </>
   );
 }

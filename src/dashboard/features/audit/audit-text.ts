@@ -37,7 +37,12 @@ const sentences: AuditTexts["sentences"] = {
       : "No longer billed afterwards: the wallet pays",
   "account.limits": (limits) => `Set the limit of ${toFiguresText(limits)}`,
   "account.invitation_delete": () => "Deleted the invitation link",
-  "account.disabled": ({ disabled }) => (disabled === true ? "Disabled the account" : "Enabled the account"),
+  "account.disabled": ({ disabled, keys }) =>
+    disabled === true
+      ? `Disabled the account${Number(keys) > 0 ? `, and revoked ${Number(keys)} of its user’s keys in other accounts` : ""}`
+      : "Enabled the account",
+  "account.provision": ({ email, external_id: id }) =>
+    typeof email === "string" ? `Provisioned the user ${email}` : `Set the identity provider’s id to ${id ?? "none"}`,
   "account.password": () => "Reset the password",
   "account.claim_end": ({ keys, people, teams, invitations, channels }) =>
     `Verified the email, and ended everything created before: API keys ${keys}, people ${people}, teams ${teams}, invitations ${invitations}, alert channels ${channels}`,
@@ -113,11 +118,22 @@ const sentences: AuditTexts["sentences"] = {
   "budget.delete": (budget) => `Deleted the ${toBudgetText(budget)}`,
   "model_limit.set": (limits) => `Set the ${toLimitsText(limits)}`,
   "model_limit.delete": (limits) => `Deleted the ${toLimitsText(limits)}`,
+  "group.create": ({ name }) => `Pushed the group “${name}”`,
+  "group.change": ({ name }) => `Changed the group “${name}”`,
+  "group.members": ({ added, removed }) => `Added ${added} to a group and removed ${removed}`,
+  "group.delete": ({ name }) => `Deleted the group “${name}”`,
+  "group_role.create": (row) => `Gave ${toGroupText(row)}`,
+  "group_role.change": (row) => `Changed the table: gave ${toGroupText(row)}`,
+  "group_role.delete": (row) => `Took away from the table: ${toGroupText(row)}`,
   "role_limit.set": (limits, role) => {
     const whose = role === "none" ? "accounts of teams and programs" : `the role ${toRoleName(role as Role)}`;
     return `Set the limits of ${whose}: ${toFiguresText(limits)}`;
   },
 };
+
+function toGroupText({ group, role, account }: Readonly<Record<string, unknown>>): string {
+  return `the group “${group}” the role ${role} in ${account === "" ? "the gateway" : account}`;
+}
 
 const groups: readonly AuditGroup[] = [
   {
@@ -133,6 +149,7 @@ const groups: readonly AuditGroup[] = [
       limits: "Limits set",
       invitation_delete: "Invitation deleted",
       disabled: "Disabled or enabled",
+      provision: "User provisioned",
       password: "Password reset",
       sign_out: "Sessions ended",
       billing: "Billed afterwards, or no longer",
@@ -196,6 +213,21 @@ const groups: readonly AuditGroup[] = [
     name: "model_limit",
     label: "Limits of models",
     actions: { set: "Limits of a model set", delete: "Limits of a model deleted" },
+  },
+  {
+    name: "group",
+    label: "Groups",
+    actions: {
+      create: "Group pushed",
+      change: "Group changed",
+      members: "People of a group changed",
+      delete: "Group deleted",
+    },
+  },
+  {
+    name: "group_role",
+    label: "Roles of groups",
+    actions: { create: "Role of a group set", change: "Role of a group changed", delete: "Role of a group deleted" },
   },
   { name: "role_limit", label: "Limits of roles", actions: { set: "Limits of a role set" } },
   {

@@ -28,8 +28,14 @@ export default function AllKeysPage() {
   const [search, setSearch] = useParam("search");
   const [state, setState] = useChoice("state", keyStates);
   const [order, setOrder] = useChoice("order", keyOrders);
+  const [madeBy, setMadeBy] = useParam("made_by");
   const [page, toPage] = usePageNumber();
-  const query = { search: useDeferredValue(search.trim().slice(0, 254)), state, order };
+  const query = {
+    search: useDeferredValue(search.trim().slice(0, 254)),
+    state,
+    order,
+    made_by: useDeferredValue(madeBy.trim().slice(0, 254)),
+  };
   const keys = useAllKeys(query, page);
   const mayChange = useMayChange();
   const [found, setFound] = useState<SecretState | "unknown">();
@@ -63,6 +69,7 @@ export default function AllKeysPage() {
             value={search}
             onText={lookFor}
           />
+          <SearchField label="Made by" placeholder="Made by: an email" value={madeBy} onText={setMadeBy} />
           <Select isSmall aria-label="State" options={keyStates} value={state} onText={setState} />
           <Select isSmall aria-label="Order" options={keyOrders} value={order} onText={setOrder} />
         </div>

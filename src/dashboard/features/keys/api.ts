@@ -145,6 +145,8 @@ export interface KeySearch {
   readonly search: string;
   readonly state: (typeof keyStates)[number][0];
   readonly order: (typeof keyOrders)[number][0];
+  /** Email of the person who made them; empty: anybody. */
+  readonly made_by: string;
 }
 
 const getAllKeys = (query: KeySearch, page: number) =>

@@ -52,6 +52,8 @@ describe("the description of the API", () => {
       .map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, "{$1}")}`)
       // Those by which programs are signed in: their metadata and RFCs describe them, and clients look for them everywhere.
       .filter((operation) => !/\/(\.well-known|oauth|managed)\/|^POST .*\/(metrics|logs|traces)$/.test(operation))
+      // Its own endpoints describe it.
+      .filter((operation) => !operation.includes("/scim/v2/"))
       // A WebSocket, which OpenAPI cannot describe.
       .filter((operation) => !/^GET .*\/responses$/.test(operation));
     const described = operations().map(({ path, method }) => `${method.toUpperCase()} ${path}`);
