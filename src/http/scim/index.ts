@@ -235,7 +235,7 @@ function hasMembers(query: URLSearchParams): boolean {
 function readNames(query: URLSearchParams, name: string): ReadonlySet<string> | undefined {
   const text = query.get(name);
   if (text === null || text === "") return undefined;
-  return new Set(text.split(",").map((one) => one.trim().toLowerCase().replace(/\..*$/, "")));
+  return new Set(text.split(",").map((one) => one.trim().toLowerCase().split(".", 1)[0] ?? ""));
 }
 
 /** Leaves out attributes that the request does not want. */
