@@ -15,7 +15,7 @@ import type { HttpDeps } from "../deps.ts";
 import {
   CursorQuery,
   nameOfModel,
-  readAccountId,
+  findAccountId,
   readCursor,
   readSpan,
   spanFields,
@@ -150,7 +150,7 @@ async function readFilter(
   };
 }
 
-/** Finds an account by its id, its e-mail or one of its keys; calls are indexed by account. */
+/** Finds an account by its id, its e-mail, its name or one of its keys; calls are indexed by account. */
 export async function readAccount(
   { store }: HttpDeps,
   user: SessionUser,
@@ -165,5 +165,5 @@ export async function readAccount(
     const owner = await store.db.selectFrom("keys").select("account_id").where("id", "=", key).executeTakeFirst();
     return owner?.account_id;
   }
-  return await readAccountId(store, account, "account");
+  return await findAccountId(store, account, "account");
 }
