@@ -107,7 +107,9 @@ export const accountSet = defineCommand({
     };
     const json = await withStore(config, change, now);
     const limited = json.allowed_models === null ? [] : [`models: ${json.allowed_models.join(", ")}`];
-    const parts = [json.email ?? json.name ?? json.id, json.role ?? "no sign-in yet", json.name ?? [], limited].flat().map(toTerminalLine);
+    const parts = [json.email ?? json.name ?? json.id, json.role ?? "no sign-in yet", json.name ?? [], limited]
+      .flat()
+      .map(toTerminalLine);
     return { json, text: parts.join("  ") };
   },
 });

@@ -90,7 +90,12 @@ export const requestShow = defineCommand({
         const owner = (await namesOf(store, [request.account_id])).get(request.account_id);
         const charge = await explainCharge(store, request);
         const described = describeRequestDetail(request, charge, toIso);
-        return { ...toJson(request, described, nameOfModel), account_name: owner?.label ?? null, email: owner?.email ?? null, price_changed_by: charge?.price.changedBy ?? null };
+        return {
+          ...toJson(request, described, nameOfModel),
+          account_name: owner?.label ?? null,
+          email: owner?.email ?? null,
+          price_changed_by: charge?.price.changedBy ?? null,
+        };
       },
       now,
     );

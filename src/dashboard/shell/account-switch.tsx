@@ -13,7 +13,8 @@ export function AccountSwitch({ me }: { me: Me }) {
   const { data: teams } = useTeams();
   if (teams === undefined || teams.data.length < 2) return null;
   const options = teams.data.map(
-    ({ account, name, email, is_own }) => [account, is_own ? `${name ?? email} (own)` : (name ?? email ?? account)] as const,
+    ({ account, name, email, is_own }) =>
+      [account, is_own ? `${name ?? email} (own)` : (name ?? email ?? account)] as const,
   );
   return (
     <div className="account-switch">

@@ -10,12 +10,13 @@ import {
   readRequest,
   readRequests,
 } from "../../reports/index.ts";
-import { namesOf, mayAdminister, maySeeAll } from "../../tenants/index.ts";
+import { mayAdminister, maySeeAll, namesOf } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
+import type { DownloadFormat } from "../forms/download.ts";
 import {
   CursorQuery,
-  nameOfModel,
   findAccountId,
+  nameOfModel,
   readCursor,
   readSpan,
   spanFields,
@@ -25,7 +26,6 @@ import { toRequestDetailJson, toRequestJson } from "../forms/request-json.ts";
 import { pageSize, toIso } from "../forms/serializers.ts";
 import type { ClientFormat } from "../lifecycle/http-call.ts";
 import { withSession } from "../lifecycle/session.ts";
-import type { DownloadFormat } from "../forms/download.ts";
 import { streamRequests } from "./request-download.ts";
 
 const text = Type.Optional(Type.String({ minLength: 1, maxLength: 200 }));

@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { accountLabel, DisplayName, GatewayError, optional, parseUsd, quoteValue } from "../../contract/index.ts";
 import { sql } from "kysely";
+import { accountLabel, DisplayName, GatewayError, optional, parseUsd, quoteValue } from "../../contract/index.ts";
 import type { Store } from "../../db/index.ts";
 import { cacheMarksSettings } from "../../keys/index.ts";
 import { bodyFields, readBudget, Usd } from "../../lib/fields.ts";

@@ -44,7 +44,11 @@ beforeAll(async () => {
   const { id: owner } = await app.accounts.create({ email: "owner@example.org" });
   cookie = await enterAs(store, { accountId: owner, role: "owner" }, Date.now());
   // The owner works in the team too.
-  const user = await store.db.selectFrom("users").select("id").where("account_id", "=", owner).executeTakeFirstOrThrow();
+  const user = await store.db
+    .selectFrom("users")
+    .select("id")
+    .where("account_id", "=", owner)
+    .executeTakeFirstOrThrow();
   const membership = { account_id: team, user_id: user.id, role: "admin", joined_at: Date.now() } as const;
   await store.db.insertInto("memberships").values(membership).execute();
   await app.accounts.createKey({ accountId: team, name: "by the owner", by: owner });

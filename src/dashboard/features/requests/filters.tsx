@@ -88,7 +88,12 @@ function MoreFilters({ id, params, isAdmin }: FiltersProps & { id: string }) {
     <div id={id} className="filters">
       {isAdmin ? (
         <>
-          <DebouncedField label="Account" placeholder="Name, email or ID" list={`${id}-accounts`} {...text("account")} />
+          <DebouncedField
+            label="Account"
+            placeholder="Name, email or ID"
+            list={`${id}-accounts`}
+            {...text("account")}
+          />
           <AccountSuggestions id={`${id}-accounts`} text={params.get("account") ?? ""} />
           <DebouncedField label="API key" placeholder="ID of the key" {...text("key")} />
         </>
