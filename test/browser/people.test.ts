@@ -4,7 +4,7 @@ import { findViolations, hasChromium } from "./chromium.ts";
 import { createUser, seeHeading, signIn, signInFirst, useDashboard } from "./dashboard.ts";
 
 const openPart = (page: Page, name: string) =>
-  page.getByRole("group", { name: "Part" }).getByRole("button", { name }).click();
+  page.getByRole("group", { name: "Part" }).getByRole("button", { name, exact: true }).click();
 
 describe.skipIf(!hasChromium)("roles", () => {
   const dashboard = useDashboard();
