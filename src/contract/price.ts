@@ -235,7 +235,7 @@ export function costNanodollars(compiledPrice: CompiledPrice, meters: Meters): n
   return Math.ceil(sum / table.denominator);
 }
 
-/** What one meter contributes to a cost. */
+/** The part of a cost that comes from one meter. */
 export interface CostLine {
   readonly meter: MeterName;
   readonly quantity: number;

@@ -104,7 +104,7 @@ export interface PriceInTime {
   readonly price: CompiledPrice;
   /** When it replaced another price; `undefined`: it is the first that is known of the model. */
   readonly changedAt: number | undefined;
-  /** Who changed it, as in the audit log; `undefined`: a file, an update of the program, or nobody who is known. */
+  /** The actor of the audit log who changed it; `undefined`: a file, an update of the program, or nobody who is known. */
   readonly changedBy: string | undefined;
   /** When another price replaced it. */
   readonly replacedAt: number | undefined;

@@ -217,9 +217,7 @@ export async function readTransactions(
   if (after !== undefined) {
     const last = await all.select(["id", "at"]).where("id", "=", after).executeTakeFirst();
     const { at, id } = toPageStart(last, after);
-    query = query
-      .where("at", "<=", at)
-      .where((where) => where.or([where("at", "<", at), where("id", "<", id)]));
+    query = query.where("at", "<=", at).where((where) => where.or([where("at", "<", at), where("id", "<", id)]));
   }
   const rows = await query.orderBy("at", "desc").orderBy("id", "desc").limit(limit).execute();
   return rows.map(({ note, ...row }) => ({ ...row, note: note ?? undefined }));

@@ -1,6 +1,6 @@
 import type { Transaction } from "kysely";
 import { type Administrator, createAudited, recordAudit } from "../audit/index.ts";
-import { formatUsd, GatewayError, isAmount, toTeamAddress } from "../contract/index.ts";
+import { formatUsd, GatewayError, isAmount, toRealEmail, toTeamAddress } from "../contract/index.ts";
 import {
   type Database,
   inQuietTransaction,
@@ -155,7 +155,7 @@ async function createEmpty(
     if (!isConstraintError(error)) throw error;
     throw takenEmail(row.email, error);
   }
-  const detail = { email: row.email };
+  const detail = { name: row.name, email: toRealEmail(row.email) };
   await recordAudit(scope, { accountId: by.accountId, action: "account.create", subject: id, detail }, now());
   return id;
 }

@@ -15,7 +15,7 @@ describe.skipIf(!hasChromium)("prompts and answers that are kept", () => {
   });
 
   const openAccount = async (page: Page) => {
-    await signIn(page, "owner@localhost", `/admin/accounts/${accountId}`);
+    await signIn(page, "owner@localhost", `/admin/accounts/${accountId}?tab=account`);
     return page.getByRole("region", { name: "Prompts and answers" });
   };
   const openRequest = async (page: Page, model: string) => {

@@ -18,7 +18,7 @@ describe.skipIf(!hasChromium)("limits of accounts", () => {
       const { id, ask } = await createCaller(dashboard, email);
       const dialog = page.getByRole("dialog");
       const row = page.locator("tr", { hasText: "gpt-4.1" });
-      await page.goto(`/admin/accounts/${id}`);
+      await page.goto(`/admin/accounts/${id}?tab=account`);
       await seeHeading(page, email);
       await page.getByText("No limits of models").waitFor();
 
@@ -67,7 +67,7 @@ describe.skipIf(!hasChromium)("limits of accounts", () => {
       await dialog.getByRole("button", { name: "Set limits" }).click();
       await row.getByText("77", { exact: true }).waitFor();
       expect(await findViolations(page)).toEqual([]);
-      await page.goto(`/admin/accounts/${id}`);
+      await page.goto(`/admin/accounts/${id}?tab=account`);
       await seeHeading(page, email);
       const limits = page.getByRole("region", { name: "Limits", exact: true });
       await limits.getByText("77 (from the role’s default)").waitFor();

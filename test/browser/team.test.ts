@@ -101,7 +101,7 @@ describe.skipIf(!hasChromium)("a team", () => {
       await page.getByLabel("Account", { exact: true }).waitFor({ state: "detached" });
     });
     await dashboard.visit(async (page) => {
-      await signIn(page, "dora@example.org", `/admin/accounts/${id}`);
+      await signIn(page, "dora@example.org", `/admin/accounts/${id}?tab=account`);
       await page.getByText("Account holder").waitFor();
       await page.getByRole("button", { name: "Invite to team" }).waitFor();
       expect(await findViolations(page)).toEqual([]);

@@ -92,7 +92,7 @@ function LowBalance({ me, mayCredit }: { me: Me; mayCredit: boolean }) {
   if (!is_refused && !is_low) return null;
   const ask = contact === null ? null : <a href={toRequest(contact, me, balance_usd)}>Ask {contact} for credit</a>;
   const help: ReactNode = mayCredit ? (
-    <Link href={`/admin/accounts/${me.account}`}>Credit your account</Link>
+    <Link href={`/admin/accounts/${me.account}?tab=account`}>Credit your account</Link>
   ) : ways.length > 0 ? (
     ways.map((Way) => <Way key={Way.name} ask={ask} />)
   ) : (

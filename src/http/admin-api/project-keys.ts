@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { DisplayName, formatUsd, nullable, optional } from "../../contract/index.ts";
+import { accountLabel, DisplayName, formatUsd, nullable, optional, toRealEmail } from "../../contract/index.ts";
 import {
   type ApiAdministrator,
   type ApiKey,
@@ -58,7 +58,10 @@ const KeyObject = Type.Object({
   revoked_at: nullable(Type.Integer()),
   owner_project_access: Type.Union([Type.Literal("active"), Type.Literal("inactive")]),
   owner: Type.Union([
-    Type.Object({ type: Type.Literal("user"), user: Type.Intersect([Owner, Type.Object({ email: Type.String() })]) }),
+    Type.Object({
+      type: Type.Literal("user"),
+      user: Type.Intersect([Owner, Type.Object({ email: nullable(Type.String()) })]),
+    }),
     Type.Object({ type: Type.Literal("service_account"), service_account: Owner }),
   ]),
   token: nullable(
@@ -367,7 +370,13 @@ async function withOwners(deps: HttpDeps, project: Account, keys: readonly ApiKe
 }
 
 function toOwner({ id, email, name, createdAt }: Pick<Account, "id" | "email" | "name" | "createdAt">) {
-  return { id, email, name: name ?? email, created_at: toSeconds(createdAt), role: "member" };
+  return {
+    id,
+    email: toRealEmail(email),
+    name: name ?? accountLabel({ email }),
+    created_at: toSeconds(createdAt),
+    role: "member",
+  };
 }
 
 function toServiceOwner({ id, name, createdAt }: ServiceAccount) {

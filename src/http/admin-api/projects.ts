@@ -1,6 +1,14 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { createAudited } from "../../audit/index.ts";
-import { accountLabel, DisplayName, formatUsd, GatewayError, nullable, optional, toRealEmail } from "../../contract/index.ts";
+import {
+  accountLabel,
+  DisplayName,
+  formatUsd,
+  GatewayError,
+  nullable,
+  optional,
+  toRealEmail,
+} from "../../contract/index.ts";
 import { creditWallet } from "../../ledger/index.ts";
 import { readBudget, Usd } from "../../lib/fields.ts";
 import {

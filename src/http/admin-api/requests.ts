@@ -3,7 +3,7 @@ import { GatewayError, quoteValue } from "../../contract/index.ts";
 import { readBudget } from "../../lib/fields.ts";
 import { explainCharge, findRequests, type RequestFilter, readRequest } from "../../reports/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { readAccountId, toRequestFilter } from "../forms/read-fields.ts";
+import { findAccountId, toRequestFilter } from "../forms/read-fields.ts";
 import { RequestDetailObject, requestFields, toRequestDetailObject, toRequestObject } from "../forms/request-json.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { type AdminApi, adminRoutes, describeRead } from "./guard.ts";
@@ -13,7 +13,7 @@ const secondsMax = 8_640_000_000_000;
 const text = (description: string) => ({ description, schema: { type: "string" } });
 const moment = (description: string) => ({ description, schema: { type: "integer", minimum: 0 } });
 const filterParameters = {
-  project_id: text("Only this project, by its id or e-mail"),
+  project_id: text("Only this project, by its id, e-mail or name"),
   api_key_id: text("Only this API key"),
   model: text("A model by any of its names, or a virtual model"),
   provider: text("The provider that answered"),
@@ -98,7 +98,7 @@ async function readFilter(deps: HttpDeps, query: URLSearchParams): Promise<Reque
     }),
     durationMsMin: readWhole(query, "min_duration_ms", [0, 1e9]),
     costNanodollarsMin: cost === undefined ? undefined : readBudget(cost, "min_cost_usd"),
-    accountId: project === undefined ? undefined : await readAccountId(deps.store, project, "project_id"),
+    accountId: project === undefined ? undefined : await findAccountId(deps.store, project, "project_id"),
     plugin: read("provider"),
     text: read("request_id"),
   };

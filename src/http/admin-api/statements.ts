@@ -144,7 +144,7 @@ function ofAll(deps: HttpDeps, api: AdminApi) {
         }),
       },
     ),
-    route.get("/statements.csv", ({ request }) => streamStatements(deps, readMonth(parseUrl(request).searchParams)), {
+    route.get("/statements/csv", ({ request }) => streamStatements(deps, readMonth(parseUrl(request).searchParams)), {
       detail: {
         summary: "The statements of all projects for a month as CSV, one row each",
         tags: ["Management"],

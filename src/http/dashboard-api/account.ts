@@ -14,6 +14,7 @@ import {
 } from "../../reports/index.ts";
 import { toVirtualModel } from "../api/models.ts";
 import type { HttpDeps } from "../deps.ts";
+import { toCsvText } from "../forms/download.ts";
 import { CursorQuery, readCursor } from "../forms/read-fields.ts";
 import {
   PageNumber,
@@ -27,7 +28,6 @@ import {
   toWalletJson,
 } from "../forms/serializers.ts";
 import { withAnySession, withOwnSession, withSession } from "../lifecycle/session.ts";
-import { toCsvText } from "../forms/download.ts";
 
 const MeQuery = Type.Object({ calls: Type.Optional(Type.String({ maxLength: 40 })) });
 const csvColumns = ["at", "kind", "amount_usd", "balance_usd", "note"] as const;

@@ -2,9 +2,9 @@ import { type Static, Type } from "@sinclair/typebox";
 import { createAudited } from "../../audit/index.ts";
 import { accountActions, accountKinds, accountOrders, searchAccounts } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
+import { type Page, streamDownload } from "../forms/download.ts";
 import { pageSize, toAccountRowJson } from "../forms/serializers.ts";
 import { withAdminSession } from "../lifecycle/session.ts";
-import { type Page, streamDownload } from "../forms/download.ts";
 import { createLinkMail } from "./link-mail.ts";
 
 const Search = Type.Object({

@@ -4,15 +4,27 @@ import type { Store } from "../../db/index.ts";
 import { namesOfAdminKeys } from "../../keys/index.ts";
 import { namesOf } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
+import { type DownloadFormat, type Page, streamDownload } from "../forms/download.ts";
 import { CursorQuery, readAccountId, readCursor, readSpan, spanFields } from "../forms/read-fields.ts";
 import { toAuditEntryJson, toIso } from "../forms/serializers.ts";
 import { withAdminSession } from "../lifecycle/session.ts";
-import { type DownloadFormat, type Page, streamDownload } from "../forms/download.ts";
 
 const text = Type.Optional(Type.String({ minLength: 1, maxLength: 254 }));
 const Filter = Type.Object({ ...spanFields, actor: text, action: text, subject: text });
 const PageQuery = Type.Composite([Filter, CursorQuery]);
-const columns = ["id", "at", "account", "account_name", "email", "os_user", "action", "subject", "subject_name", "subject_email", "detail"] as const;
+const columns = [
+  "id",
+  "at",
+  "account",
+  "account_name",
+  "email",
+  "os_user",
+  "action",
+  "subject",
+  "subject_name",
+  "subject_email",
+  "detail",
+] as const;
 
 /** The audit log. */
 export function auditController(deps: HttpDeps) {

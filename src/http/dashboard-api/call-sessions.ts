@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { readKeyNames } from "../../keys/index.ts";
-import { namesOf, maySeeAll } from "../../tenants/index.ts";
+import { maySeeAll, namesOf } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { EndForm, endBranchOf } from "../forms/end-branch.ts";
 import { displayNameOf } from "../forms/read-fields.ts";

@@ -14,11 +14,11 @@ import { RateLimiter } from "../../lib/rate-limiter.ts";
 import { readKeyCosts } from "../../reports/index.ts";
 import { labelsOf } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
+import { type Page, streamDownload } from "../forms/download.ts";
 import { keyFields, readKeyFields, readMoment, readNewKeyFields, withModelIds } from "../forms/read-fields.ts";
 import { pageSize, toIso, toKeyJson } from "../forms/serializers.ts";
 import { withAdminSession, withSession } from "../lifecycle/session.ts";
 import { formBody } from "../lifecycle/validate.ts";
-import { type Page, streamDownload } from "../forms/download.ts";
 
 const Moment = Type.String({ maxLength: 40 });
 const Rotation = formBody({ grace_seconds: Type.Optional(Type.Integer({ minimum: 0, maximum: graceSecondsMax })) });

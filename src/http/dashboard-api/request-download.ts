@@ -3,9 +3,9 @@ import { readKeyNames } from "../../keys/index.ts";
 import { type LogCursor, type LoggedRequest, type RequestFilter, readRequests } from "../../reports/index.ts";
 import { type AccountNames, namesOf } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
+import { type DownloadFormat, type Page, streamDownload } from "../forms/download.ts";
 import { nameOfModel } from "../forms/read-fields.ts";
 import { toRequestJson } from "../forms/request-json.ts";
-import { type DownloadFormat, type Page, streamDownload } from "../forms/download.ts";
 
 const columns = [
   "id",

@@ -10,12 +10,13 @@ import {
   readRequest,
   readRequests,
 } from "../../reports/index.ts";
-import { namesOf, mayAdminister, maySeeAll } from "../../tenants/index.ts";
+import { mayAdminister, maySeeAll, namesOf } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
+import type { DownloadFormat } from "../forms/download.ts";
 import {
   CursorQuery,
+  findAccountId,
   nameOfModel,
-  readAccountId,
   readCursor,
   readSpan,
   spanFields,
@@ -25,7 +26,6 @@ import { toRequestDetailJson, toRequestJson } from "../forms/request-json.ts";
 import { pageSize, toIso } from "../forms/serializers.ts";
 import type { ClientFormat } from "../lifecycle/http-call.ts";
 import { withSession } from "../lifecycle/session.ts";
-import type { DownloadFormat } from "../forms/download.ts";
 import { streamRequests } from "./request-download.ts";
 
 const text = Type.Optional(Type.String({ minLength: 1, maxLength: 200 }));
@@ -150,7 +150,7 @@ async function readFilter(
   };
 }
 
-/** Finds an account by its id, its e-mail or one of its keys; calls are indexed by account. */
+/** Finds an account by its id, its e-mail, its name or one of its keys; calls are indexed by account. */
 export async function readAccount(
   { store }: HttpDeps,
   user: SessionUser,
@@ -165,5 +165,5 @@ export async function readAccount(
     const owner = await store.db.selectFrom("keys").select("account_id").where("id", "=", key).executeTakeFirst();
     return owner?.account_id;
   }
-  return await readAccountId(store, account, "account");
+  return await findAccountId(store, account, "account");
 }

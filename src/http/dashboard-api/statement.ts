@@ -1,12 +1,18 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { GatewayError } from "../../contract/index.ts";
 import type { SessionUser } from "../../identity/index.ts";
-import { describeWalletSums, readStatements, statementColumns, toStatementRows, toMonthSpan } from "../../reports/index.ts";
+import {
+  describeWalletSums,
+  readStatements,
+  statementColumns,
+  toMonthSpan,
+  toStatementRows,
+} from "../../reports/index.ts";
 import { maySeeAll } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
+import { streamDownload } from "../forms/download.ts";
 import { MonthQuery, readStatementJson, streamStatements } from "../forms/statement-json.ts";
 import { withAdminSession, withSession } from "../lifecycle/session.ts";
-import { streamDownload } from "../forms/download.ts";
 
 /** `account`: by its id; absent: the account of the session. */
 const Query = Type.Composite([

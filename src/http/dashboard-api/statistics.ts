@@ -19,12 +19,12 @@ import {
   statisticsGroups,
   sumFigures,
 } from "../../reports/index.ts";
-import { namesOf, maySeeAll } from "../../tenants/index.ts";
+import { maySeeAll, namesOf } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
+import { streamDownload } from "../forms/download.ts";
 import { idOfModel, nameOfModel, readMoment } from "../forms/read-fields.ts";
 import { toOwnerJson } from "../forms/serializers.ts";
 import { withSession } from "../lifecycle/session.ts";
-import { streamDownload } from "../forms/download.ts";
 import { readAccount } from "./requests.ts";
 import { type Metric, metrics, toFiguresJson, toMetric } from "./statistics-json.ts";
 

@@ -1,5 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { DisplayName, GatewayError, optional, parseUsd, quoteValue } from "../../contract/index.ts";
+import { sql } from "kysely";
+import { accountLabel, DisplayName, GatewayError, optional, parseUsd, quoteValue } from "../../contract/index.ts";
 import type { Store } from "../../db/index.ts";
 import { cacheMarksSettings } from "../../keys/index.ts";
 import { bodyFields, readBudget, Usd } from "../../lib/fields.ts";
@@ -121,6 +122,46 @@ export async function readAccountId({ db }: Pick<Store, "db">, text: string, par
   const row = await db.selectFrom("accounts").select("id").where("email", "=", email).executeTakeFirst();
   if (row !== undefined) return row.id;
   throw new GatewayError("invalid_request", `There is no account with the e-mail ${text}`, { param });
+}
+
+/** Accounts that an error names. */
+const namedMax = 3;
+
+/**
+ * The id of an account by its id, its e-mail or its name, whatever its case.
+ *
+ * @throws {GatewayError} `invalid_request` for a name that no account has, or several.
+ */
+export async function findAccountId({ db }: Pick<Store, "db">, text: string, param: string): Promise<string> {
+  const sought = text.trim();
+  const byKey = await db
+    .selectFrom("accounts")
+    .select("id")
+    .where((where) => where.or([where("id", "=", sought), where("email", "=", sought.toLowerCase())]))
+    .executeTakeFirst();
+  if (byKey !== undefined) return byKey.id;
+  const like = (pattern: string) =>
+    sql<boolean>`(lower(name) like ${pattern.toLowerCase()} escape '\\' or name like ${pattern} escape '\\')`;
+  const escaped = sought.replaceAll(/[\\%_]/g, "\\$&");
+  const named = (pattern: string) =>
+    db
+      .selectFrom("accounts")
+      .select(["id", "email", "name"])
+      .where(like(pattern))
+      .orderBy("id")
+      .limit(namedMax + 1)
+      .execute();
+  const exact = await named(escaped);
+  const [only] = exact;
+  if (only !== undefined && exact.length === 1) return only.id;
+  const near = exact.length > 0 ? exact : await named(`%${escaped}%`);
+  const names = near.slice(0, namedMax).map((one) => (exact.length > 0 ? one.id : accountLabel(one)));
+  const list = `${names.join(", ")}${near.length > namedMax ? " and others" : ""}`;
+  const message =
+    exact.length > 0
+      ? `Several accounts have the name ${quoteValue(sought)}: ${list}; use an id`
+      : `There is no account ${quoteValue(sought)}${near.length === 0 ? "" : `; there is ${list}`}`;
+  throw new GatewayError("invalid_request", message, { param });
 }
 
 type ModelSource = Pick<HttpDeps, "kernel" | "snapshot">;

@@ -10,8 +10,8 @@ import {
   toStatementsRow,
 } from "../../reports/index.ts";
 import type { Account } from "../../tenants/index.ts";
-import { type Page, streamDownload } from "./download.ts";
 import type { HttpDeps } from "../deps.ts";
+import { type Page, streamDownload } from "./download.ts";
 import { displayNameOf } from "./read-fields.ts";
 
 /** A UTC month; absent: the present one. */

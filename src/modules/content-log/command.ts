@@ -1,6 +1,6 @@
-import { accountLabel } from "../../contract/index.ts";
 import { defineCommand, UsageError } from "../../cli/command.ts";
 import type { OpenedStore } from "../../cli/lib/with-store.ts";
+import { accountLabel } from "../../contract/index.ts";
 import { settings } from "./settings.ts";
 
 export const accountContent = defineCommand({

@@ -124,7 +124,7 @@ test("the same lines are a file by API, on the dashboard and by the command line
   );
   const head = "month,account,name,email,opening_usd,credits_usd,debits_usd,charges_usd,closing_usd";
   const file = [head, ...rows, ""].join("\r\n");
-  expect((await get(`/statements.csv?month=${month}`)).text).toBe(file);
+  expect((await get(`/statements/csv?month=${month}`)).text).toBe(file);
   expect((await see("viewer", `/admin/statements.csv?month=${month}`)).text).toBe(file);
   const bench = makeBench({ env: { MODELGATE_HOME: gateway.home }, now: Date.now, plugins: builtIns });
   const { stdout } = await bench.run("statement", "--month", month, "--format", "csv");

@@ -200,8 +200,8 @@ describe("a secret that was found somewhere", () => {
 
 test("statistics and requests are files with the names of accounts and keys", async () => {
   const byKey = await ask("viewer", "GET", "/statistics.csv?group_by=key");
-  expect(byKey.body.split("\r\n")[0]).toStartWith("from,to,group,value,name,account,email,requests");
-  expect(byKey.body).toContain(`"website","${ids.ada}","ada@example.org"`);
+  expect(byKey.body.split("\r\n")[0]).toStartWith("from,to,group,value,name,account,account_name,email,requests");
+  expect(byKey.body).toContain(`"website","${ids.ada}","ada@example.org","ada@example.org"`);
   const byTag = await ask("ada", "GET", "/statistics.csv?group_by=tag");
   expect(byTag.body).toContain('"tag","t1"');
   const requests = await ask("viewer", "GET", "/requests.csv");

@@ -107,12 +107,12 @@ describe("filters", () => {
     const csv = await admin.get(`${api}/audit.csv?subject=${ada.account.email}&action=account`);
     expect(csv.headers.get("content-disposition")).toBe('attachment; filename="modelgate-audit.csv"');
     const [head, line, ...others] = (await csv.text()).split("\r\n");
-    expect(head).toBe("id,at,account,email,os_user,action,subject,subject_email,detail");
+    expect(head).toBe("id,at,account,account_name,email,os_user,action,subject,subject_name,subject_email,detail");
     const { username } = userInfo();
     const { SUDO_USER: caller = username } = process.env;
     const osUser = caller === username ? username : `${caller} as ${username}`;
     expect(line).toEndWith(
-      `"cli",,"${osUser}","account.credit","${ada.account.id}","ada@example.org","{""usd"":""5"",""note"":""=1+1""}"`,
+      `"cli",,,"${osUser}","account.credit","${ada.account.id}","ada@example.org","ada@example.org","{""usd"":""5"",""note"":""=1+1""}"`,
     );
     expect(others).toEqual([""]);
     const lines = (await (await admin.get(`${api}/audit.jsonl?actor=admin@example.org`)).text()).trim().split("\n");

@@ -109,7 +109,13 @@ describe("the home page of operators", () => {
     expect(Number(body.budgets[0].forecast_usd)).toBeCloseTo((6 * 30) / 17.52, 1);
     // Half a dollar at 6 dollars in two days, as ada is told herself.
     expect(body.low_wallets).toEqual([
-      { account: ids.ada, email: "ada@example.org", balance_usd: "0.5", days_left: 0.1 },
+      {
+        account: ids.ada,
+        account_name: "ada@example.org",
+        email: "ada@example.org",
+        balance_usd: "0.5",
+        days_left: 0.1,
+      },
     ]);
   });
 

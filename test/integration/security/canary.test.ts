@@ -191,7 +191,7 @@ describe("a secret", () => {
       "live_calls",
       "requests",
       "statements",
-      "statements.csv",
+      "statements/csv",
       "nodes",
       "alerts",
       "alerts/channels",

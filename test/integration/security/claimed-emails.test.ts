@@ -160,7 +160,8 @@ describe("an e-mail that was only claimed, in the APIs,", () => {
     ),
     "PUT /v1/organization/config accounts[].people": other("the list"),
     "PUT /v1/organization/config accounts[].people[].email": refused(async ({ email }) => {
-      const team = JSON.parse((await ask("GET", `/projects/${project}`)).text).email;
+      // A document names a team by its address, which people are not shown.
+      const team = (await gateway.app.accounts.find(project))?.email;
       return await apply({ accounts: [{ email: team, kind: "team", people: [{ email, role: "admin" }] }] });
     }),
     "PUT /v1/organization/config keys[].account": refused(({ email }) =>
@@ -176,6 +177,8 @@ describe("an e-mail that was only claimed, in the APIs,", () => {
     "PUT /v1/organization/config alerts[].subject": reads(({ email }) =>
       apply({ alerts: [{ rule: "metric", ...metricRule, name: "by document", subject: email }] }),
     ),
+    "GET /dashboard/api/statement account": other("the account whose statement is read, by its id"),
+    "GET /dashboard/api/statement.csv account": other("the account whose statement is read, by its id"),
     "GET /dashboard/api/requests account": reads(({ email }) => visit("GET", `/requests?account=${email}`)),
     "GET /dashboard/api/call-sessions/:session account": other("the account whose session is read, by its id"),
     "GET /dashboard/api/requests.csv account": reads(({ email }) => visit("GET", `/requests.csv?account=${email}`)),

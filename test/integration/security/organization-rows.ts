@@ -333,7 +333,7 @@ export function organizationRows<Row>(
     [`GET ${path}/projects/:project_id/statement`]: managed(200, { id: member }),
     [`GET ${path}/projects/:project_id/transactions`]: managed(200, { id: member }),
     [`GET ${path}/statements`]: managed(200),
-    [`GET ${path}/statements.csv`]: managed(200),
+    [`GET ${path}/statements/csv`]: managed(200),
     [`GET ${path}/requests`]: ofUsage(),
     [`GET ${path}/requests/:request_id`]: toRow(toStatuses(404, 404), { id: () => "unknown" }),
     [`GET ${path}/projects/:project_id/sessions/:session`]: toRow(toStatuses(200, 200), { id: aSession }),

@@ -60,7 +60,8 @@ function Account({ account }: { account: AccountDetail }) {
         title={account.name ?? account.label}
         description={
           <>
-            {account.name !== null && account.email !== null && `${account.email}, `}created {formatDay(account.created_at)} <AccountState account={account} />
+            {account.name !== null && account.email !== null && `${account.email}. `}Created{" "}
+            {formatDay(account.created_at)} <AccountState account={account} />
           </>
         }
       >

@@ -68,7 +68,12 @@ function ProfileForm({ account, isOwner }: { account: AccountDetail; isOwner: bo
         />
       )}
       <div className="row row-apart">
-        <Submit form={form} label="Save" busyLabel="Saving…" isComplete={isChanged && (isTeam ? name : email).trim() !== ""} />
+        <Submit
+          form={form}
+          label="Save"
+          busyLabel="Saving…"
+          isComplete={isChanged && (isTeam ? name : email).trim() !== ""}
+        />
         <span className="faint mono">{account.id}</span>
       </div>
     </Form>

@@ -15,7 +15,10 @@ const actors: Readonly<Record<string, string>> = {
   jwt: "First call of a token",
 };
 
-export function describeActor({ actors }: AuditTexts, { account_name: label, account, os_user: osUser }: AuditEntry): string {
+export function describeActor(
+  { actors }: AuditTexts,
+  { account_name: label, account, os_user: osUser }: AuditEntry,
+): string {
   const name = label ?? actors?.[account] ?? account;
   return osUser === null ? name : `${name} (${osUser})`;
 }

@@ -162,7 +162,8 @@ function Question({ me, title, facts, warning, approve, deny }: QuestionProps) {
   const denial = useAction(deny);
   const isBusy = approval.isBusy || denial.isBusy;
   const options = (teams?.data ?? []).map(
-    ({ account, name, email, is_own }) => [account, is_own ? `${name ?? email} (own)` : (name ?? email ?? account)] as const,
+    ({ account, name, email, is_own }) =>
+      [account, is_own ? `${name ?? email} (own)` : (name ?? email ?? account)] as const,
   );
   return (
     <AuthCard

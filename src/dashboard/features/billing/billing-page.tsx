@@ -35,7 +35,7 @@ export default function BillingPage() {
         {me !== undefined && mayAdminister(me.role) && (
           <p className="faint">
             Administrators add credit to any account, also to their own,{" "}
-            <Link href={`/admin/accounts/${me.account}`}>in the administration</Link>.
+            <Link href={`/admin/accounts/${me.account}?tab=account`}>in the administration</Link>.
           </p>
         )}
         {mayChange && top.map((Part) => <Part key={Part.name} />)}

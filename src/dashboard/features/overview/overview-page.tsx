@@ -30,7 +30,9 @@ export function OverviewPage() {
   const statistics = useStatistics(query);
   useRefresh(calls.data?.stamp, statistics.mutate);
   useMinuteTick();
-  const name = Object.hasOwn(timeRanges, range) ? timeRanges[range as keyof typeof timeRanges].name : `${from} to ${to}`;
+  const name = Object.hasOwn(timeRanges, range)
+    ? timeRanges[range as keyof typeof timeRanges].name
+    : `${from} to ${to}`;
   return (
     <>
       <PageHead title="Overview" description="Balance, quota and usage of your account. Days are in UTC.">

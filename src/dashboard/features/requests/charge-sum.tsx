@@ -49,7 +49,7 @@ function nameLine({ kind, meter }: Line): string {
   return name === undefined ? meters.call.name : meters[name].name;
 }
 
-const units: Readonly<Record<number, string>> = { 1: "each", 60_000: "per minute", 1_000_000: "per M" };
+const units: Readonly<Record<number, string>> = { 1: "each", 60000: "per minute", 1000000: "per M" };
 
 function Rate({ rate }: { rate: Line["rate"] }) {
   if (rate === null) return <span className="faint">no rate</span>;

@@ -1,4 +1,5 @@
 import { type FormEvent, useId, useState } from "react";
+import { useAccounts } from "../../data/admin.ts";
 import { listRanges, readChartSpan } from "../../data/time-range.ts";
 import { Button } from "../../kit/button.tsx";
 import { Select, SelectField } from "../../kit/field.tsx";
@@ -87,7 +88,13 @@ function MoreFilters({ id, params, isAdmin }: FiltersProps & { id: string }) {
     <div id={id} className="filters">
       {isAdmin ? (
         <>
-          <DebouncedField label="Account" placeholder="ID or email" {...text("account")} />
+          <DebouncedField
+            label="Account"
+            placeholder="Name, email or ID"
+            list={`${id}-accounts`}
+            {...text("account")}
+          />
+          <AccountSuggestions id={`${id}-accounts`} text={params.get("account") ?? ""} />
           <DebouncedField label="API key" placeholder="ID of the key" {...text("key")} />
         </>
       ) : (
@@ -117,6 +124,18 @@ function MoreFilters({ id, params, isAdmin }: FiltersProps & { id: string }) {
       <DebouncedField label="Agent" {...text("agent")} />
       <SpanFields params={params} />
     </div>
+  );
+}
+
+/** Accounts that a text may stand for, those that spend most first. */
+function AccountSuggestions({ id, text }: { id: string; text: string }) {
+  const { data } = useAccounts({ search: text, order: "spend", kind: "" }, 1);
+  return (
+    <datalist id={id}>
+      {data?.data.map((account) => (
+        <option key={account.id} value={account.name ?? account.label} label={account.email ?? undefined} />
+      ))}
+    </datalist>
   );
 }
 

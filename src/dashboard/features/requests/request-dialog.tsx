@@ -134,7 +134,7 @@ function Detail({ detail, isAdmin }: { detail: RequestDetail; isAdmin: boolean }
         <Fact name="Saved by caches">{detail.cache_saved_usd && <Usd value={detail.cache_saved_usd} />}</Fact>
         <Fact name="The provider on its cache">{detail.cache_report}</Fact>
         <Fact name="Hold">{toHold(detail)}</Fact>
-        <Fact name="Price version">{detail.price_version}</Fact>
+        <Fact name="Price version">{detail.charge === null && detail.price_version}</Fact>
         <Fact name="Ignored fields">{ignored.join(", ") || null}</Fact>
         <Fact name="Lowered fields">{toPairs(lowered)}</Fact>
         <Fact name="Cache marks">{detail.cache_marks && cacheMarks[detail.cache_marks]}</Fact>
