@@ -1,7 +1,15 @@
 export { describeMiss, describeRequest, describeRequestDetail, readDetail } from "./describe-request.ts";
 export { describeSession } from "./describe-session.ts";
+export { type DigestSpan, readDigestFigures } from "./digest-figures.ts";
 export { type CallsWanted, exportCalls, exportEnds, type WrittenCall } from "./export-calls.ts";
-export { type MeasureQuery, type Measures, measureCalls, readUsedModels } from "./measure.ts";
+export {
+  type CompareQuery,
+  type MeasureQuery,
+  type Measures,
+  measureCalls,
+  measureSameHours,
+  readUsedModels,
+} from "./measure.ts";
 export { RefusalLog, refusalsOfAccountMax } from "./refusal-log.ts";
 export {
   findRequests,

@@ -173,9 +173,9 @@ function Alerts({ alerts: { count, data } }: { alerts: Home["alerts"] }) {
       rows={data}
       count={count}
     >
-      {({ id, text, since, level }) => (
+      {({ id, text, since, severity }) => (
         <li key={id}>
-          <span className={level > 1 ? "badge is-bad" : "badge is-warn"}>{level > 1 ? "critical" : "warning"}</span>
+          <span className={severityBadges[severity]}>{severity}</span>
           <span className="break">{text}</span>
           <span className="faint">{formatAge(since)}</span>
         </li>
