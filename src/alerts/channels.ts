@@ -1,8 +1,8 @@
 import { GatewayError } from "../contract/index.ts";
 import { type Database, inTransaction, lockName, type Store, type TransactionScope } from "../db/index.ts";
 import { type SecretBox, sealSecret } from "../providers/index.ts";
-import { pagerdutyUrl } from "./formats/pagerduty.ts";
 import { nextDigestAt } from "./digest-times.ts";
+import { pagerdutyUrl } from "./formats/pagerduty.ts";
 import { DeliveryError } from "./message.ts";
 import { type Severity, toRank } from "./subject.ts";
 
@@ -85,10 +85,7 @@ interface NewChannel {
  * @throws {GatewayError} `invalid_request` when the owner has as many channels as are allowed, `conflict` when this gateway
  * cannot encrypt it as the others can.
  */
-export async function addChannel(
-  store: TransactionScope,
-  { box, now, ...fields }: NewChannel,
-): Promise<Channel> {
+export async function addChannel(store: TransactionScope, { box, now, ...fields }: NewChannel): Promise<Channel> {
   const { owner, kind, target, filter = filterDefault } = fields;
   const id = `ach_${crypto.randomUUID().replaceAll("-", "").slice(0, 16)}`;
   return await inTransaction(store, async ({ db, shared }) => {

@@ -47,18 +47,6 @@ export interface DigestFigures {
 /** Reads the figures of so many hours before an hour, counted from 1970, and of as many before these. */
 export type ReadDigestFigures = (span: { until: number; hours: number; now: number }) => Promise<DigestFigures>;
 
-/** A digest in a message. */
-export interface Digest {
-  readonly period: DigestPeriod;
-  /** ISO 8601. */
-  readonly from: string;
-  readonly until: string;
-  readonly title: string;
-  readonly sections: readonly { readonly title: string; readonly lines: readonly string[] }[];
-  /** Address of the dashboard; `null` without PUBLIC_URL. */
-  readonly link: string | null;
-}
-
 interface DigestDeps {
   readonly store: Store;
   readonly config: { readonly publicUrl: string | undefined };
@@ -156,7 +144,8 @@ async function createDigestMessage(
 
 function describeSums({ current, before }: DigestFigures, period: DigestPeriod): string[] {
   const than = period === "daily" ? "day before" : "week before";
-  const line = (name: string, value: string, old: number, sum: number) => `${name}: ${value} (${compare(sum, old)} ${than})`;
+  const line = (name: string, value: string, old: number, sum: number) =>
+    `${name}: ${value} (${compare(sum, old)} ${than})`;
   return [
     line("Spend", toDollars(current.spendNanodollars), before.spendNanodollars, current.spendNanodollars),
     line("Requests", String(current.requests), before.requests, current.requests),
@@ -209,7 +198,10 @@ async function describeRunningOut(
   return [
     ...wallets
       .slice(0, listedMax)
-      .map((wallet) => `Wallet of ${nameOf(wallet.accountId)}: ${toDollars(wallet.balanceNanodollars)}, ${wallet.daysLeft} days`),
+      .map(
+        (wallet) =>
+          `Wallet of ${nameOf(wallet.accountId)}: ${toDollars(wallet.balanceNanodollars)}, ${wallet.daysLeft} days`,
+      ),
     ...budgets
       .filter(({ budgetNanodollars }) => budgetNanodollars > 0)
       .slice(0, listedMax)

@@ -1,4 +1,4 @@
-import type { Digest } from "./digest.ts";
+import type { DigestPeriod } from "./digest-times.ts";
 import type { Rule } from "./rules.ts";
 import { type AlertSubject, gatewaySubject, type Severity } from "./subject.ts";
 
@@ -40,6 +40,18 @@ export interface AlertNotice {
   readonly started_at: string;
   /** ISO 8601; `null` while it is firing. */
   readonly resolved_at: string | null;
+}
+
+/** A digest in a message. */
+export interface Digest {
+  readonly period: DigestPeriod;
+  /** ISO 8601. */
+  readonly from: string;
+  readonly until: string;
+  readonly title: string;
+  readonly sections: readonly { readonly title: string; readonly lines: readonly string[] }[];
+  /** Address of the dashboard; `null` without PUBLIC_URL. */
+  readonly link: string | null;
 }
 
 /** Body of a webhook. Mattermost and others show `text`. */
@@ -94,7 +106,9 @@ export function toMailText({ text, alerts, digest }: AlertMessage): string {
   const parts = alerts.map((alert) => {
     const facts = [`${alert.severity}, since ${alert.started_at}`];
     if (alert.resolved_at !== null) facts.push(`resolved at ${alert.resolved_at}`);
-    return [toLine(alert), facts.join(", "), ...(alert.link === null ? [] : [alert.link]), `id: ${alert.id}`].join("\n");
+    return [toLine(alert), facts.join(", "), ...(alert.link === null ? [] : [alert.link]), `id: ${alert.id}`].join(
+      "\n",
+    );
   });
   const [first = "", ...lines] = text.split("\n");
   const rest = lines.at(-1)?.startsWith("• and ") ? [lines.at(-1)?.slice(2) ?? ""] : [];

@@ -158,7 +158,8 @@ export async function checkMetricRules(
 ): Promise<Finding[]> {
   const beyond: Beyond[] = [];
   for (const rule of rules.filter(({ isEnabled }) => isEnabled)) {
-    const one = rule.baselineDays === 0 ? await checkFixed(rule, measure, now) : await checkRelative(rule, measure, now);
+    const one =
+      rule.baselineDays === 0 ? await checkFixed(rule, measure, now) : await checkRelative(rule, measure, now);
     if (one !== undefined) beyond.push(one);
   }
   const names = await readNames(
@@ -208,7 +209,8 @@ function isBeyond({ comparison }: MetricRule, value: number, threshold: number):
 
 /** The names of the accounts and keys that rules are about, by their ids. */
 async function readNames(db: Store["db"], rules: readonly MetricRule[]): Promise<ReadonlyMap<string, string>> {
-  const idsOf = (scope: MetricRule["scope"]) => rules.filter((rule) => rule.scope === scope).map((rule) => rule.subject);
+  const idsOf = (scope: MetricRule["scope"]) =>
+    rules.filter((rule) => rule.scope === scope).map((rule) => rule.subject);
   const accounts = idsOf("account");
   const keys = idsOf("key");
   const ofAccounts =
@@ -250,7 +252,9 @@ function describe(rule: MetricRule, about: OwnedSubject, value: number, average:
 }
 
 function describeBaseline({ baselineDays: days }: MetricRule): string {
-  return days === 1 ? "of the same hours of the day before" : `of the same hours of the ${days} days before, on average`;
+  return days === 1
+    ? "of the same hours of the day before"
+    : `of the same hours of the ${days} days before, on average`;
 }
 
 function formatMetric(unit: (typeof metricUnits)[MetricRule["metric"]], value: number): string {

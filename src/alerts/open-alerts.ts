@@ -5,12 +5,13 @@ import type { ProviderHealth } from "../providers/index.ts";
 import { listChannels, openChannel } from "./channels.ts";
 import { createDelivery, type DeliveryDeps, findSmtp } from "./deliver.ts";
 import { queueDigests, type ReadDigestFigures } from "./digest.ts";
+import { toAlertKey } from "./episode.ts";
 import { tryAcquireLease } from "./leases.ts";
 import { checkLedger, type VerifyLedger } from "./ledger-check.ts";
 import { DeliveryError } from "./message.ts";
 import { checkMetricRules, listMetricRules, type MeasureCalls } from "./metric-rules.ts";
 import { readNodeState, readSharedState } from "./read-state.ts";
-import { type OwnedFinding, readMutes, readStartTimes, recordFindings, roundMs, toAlertKey } from "./record-findings.ts";
+import { type OwnedFinding, readMutes, readStartTimes, recordFindings, roundMs } from "./record-findings.ts";
 import { checkNode, checkService, checkShared, type Finding, type Thresholds } from "./rules.ts";
 import type { ServiceHealth } from "./service-health.ts";
 import { gatewayOwner, readRules, toThresholds } from "./settings.ts";
@@ -80,7 +81,10 @@ export function createAlerts(deps: AlertsDeps) {
       if (await tryAcquireLease(store, "shared", turnMs, at)) {
         const shared = await readSharedState(store, { walletBelow: thresholds.wallet_low ?? 0, now: at });
         add(gatewayOwner, checkShared(shared, thresholds));
-        add(gatewayOwner, await checkMetricRules(store, await listMetricRules(store), { measure: deps.measure, now: at }));
+        add(
+          gatewayOwner,
+          await checkMetricRules(store, await listMetricRules(store), { measure: deps.measure, now: at }),
+        );
         await checkAccounts(deps, at, add);
       }
       const sentAlerts = storeless.listTold(ofService);

@@ -1,7 +1,7 @@
-import { createHash } from "node:crypto";
 import { GatewayError } from "../contract/index.ts";
 import type { Database, Store } from "../db/index.ts";
 import { type Channel, isTakenBy, listChannels } from "./channels.ts";
+import { toAlertKey, toEpisodeId } from "./episode.ts";
 import { noticesPerPage } from "./formats/pagerduty.ts";
 import { type AlertMessage, type AlertNotice, createMessage } from "./message.ts";
 import { toLink, toPage } from "./pages.ts";
@@ -82,9 +82,7 @@ export async function recordFindings(
     for (const row of await clear(transaction, now)) {
       if (row.notified_at !== null) {
         const severity = toSeverity(row.notified_severity ?? row.severity);
-        notices.push(
-          toOwnedNotice(row, { severity, publicUrl, resolvedAt: row.seen_at, isMuted: muted.has(row.id) }),
-        );
+        notices.push(toOwnedNotice(row, { severity, publicUrl, resolvedAt: row.seen_at, isMuted: muted.has(row.id) }));
       }
       await keep(transaction, row);
     }
@@ -234,16 +232,6 @@ export async function readHistory(
     const shown = { severity: toSeverity(severity), subject: readSubject(row), link: toLink(publicUrl, page) };
     return { id, rule, text, ...shown, startedAt, endedAt };
   });
-}
-
-/** Identifies an alert among those of now: there is one of a rule and a subject. */
-export function toAlertKey({ owner, rule, subject }: Pick<OwnedFinding, "owner" | "rule" | "subject">): string {
-  return `${owner} ${rule} ${subject}`;
-}
-
-/** The id of an alert from when it begins to when it is over; where it comes again it has another. */
-export function toEpisodeId(key: string, sinceAt: number): string {
-  return `alert_${createHash("sha256").update(`${key} ${sinceAt}`).digest("hex").slice(0, 24)}`;
 }
 
 function toRow(finding: OwnedFinding, now: number, sentAlerts: RecordOptions["sentAlerts"]): AlertRow {

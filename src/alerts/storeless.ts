@@ -1,7 +1,7 @@
 import { type Channel, isTakenBy, type Target } from "./channels.ts";
+import { toEpisodeId } from "./episode.ts";
 import { type AlertMessage, type AlertNotice, createMessage } from "./message.ts";
 import { toLink, toPage } from "./pages.ts";
-import { toEpisodeId } from "./record-findings.ts";
 import type { Finding, Thresholds } from "./rules.ts";
 import type { Smtp } from "./settings.ts";
 

@@ -23,6 +23,7 @@ export interface OwnedSubject extends AlertSubject {
 }
 
 const gatewaySubject = { type: "gateway", id: "gateway", name: "modelgate" } as const;
+
 export { gatewaySubject };
 
 /** Columns of a subject. */

@@ -17,10 +17,7 @@ export interface DigestSpan {
 /** Reads the figures of some hours, and of as many before these, from the sums of hours and days. */
 export async function readDigestFigures(store: Store, { until, hours, now }: DigestSpan) {
   const from = until - hours;
-  const [current, before] = [
-    await readSums(store, from, until),
-    await readSums(store, from - hours, from),
-  ];
+  const [current, before] = [await readSums(store, from, until), await readSums(store, from - hours, from)];
   return {
     current,
     before,

@@ -16,14 +16,16 @@ export function toSlackMessage({ text, alerts, digest }: AlertMessage): object {
       ? alerts.map((alert) => toSection(`${toHeading(alert)}: ${alert.text}`, alert.link))
       : [
           toSection(digest.title, digest.link),
-          ...digest.sections.map(({ title, lines }) => toSection([title, ...lines.map((line) => `• ${line}`)].join("\n"))),
+          ...digest.sections.map(({ title, lines }) =>
+            toSection([title, ...lines.map((line) => `• ${line}`)].join("\n")),
+          ),
         ];
   const shown = blocks.slice(0, blocksMax - 1);
   const rest = blocks.length - shown.length;
   if (rest > 0) shown.push(toSection(`and ${rest} more`));
   const [first] = alerts;
   const summary = alerts.length === 1 && first !== undefined ? toLine(first) : text;
-  return { text: escape(cut(summary, textMax)), blocks: shown, unfurl_links: false, unfurl_media: false };
+  return { text: toEntities(cut(summary, textMax)), blocks: shown, unfurl_links: false, unfurl_media: false };
 }
 
 function toSection(text: string, link: string | null = null): object {
@@ -37,6 +39,6 @@ function toSection(text: string, link: string | null = null): object {
 }
 
 /** The signs of mentions, links and channels. */
-function escape(text: string): string {
+function toEntities(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }

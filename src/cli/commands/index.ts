@@ -13,6 +13,7 @@ import {
   quotaSet,
 } from "./account.ts";
 import { adminKeyCreate, adminKeyList, adminKeyRevoke } from "./admin-key.ts";
+import { alertList } from "./alert.ts";
 import { catalogueCheck, models } from "./catalogue.ts";
 import { catalogueSign, catalogueUpdate } from "./catalogue-update.ts";
 import { defineCompletion } from "./completion.ts";
@@ -64,6 +65,7 @@ const own: readonly Command[] = [
   keySet,
   keyRotate,
   keyRevoke,
+  alertList,
   ...declaredCommands,
   limitSet,
   adminKeyCreate,

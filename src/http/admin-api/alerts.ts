@@ -18,7 +18,8 @@ const NewChannel = formBody({
   kind: ChannelKind,
   url: Type.Optional({
     ...webhookFields.url,
-    description: "Of a webhook, Slack, Teams or Discord; of PagerDuty in the EU https://events.eu.pagerduty.com/v2/enqueue",
+    description:
+      "Of a webhook, Slack, Teams or Discord; of PagerDuty in the EU https://events.eu.pagerduty.com/v2/enqueue",
   }),
   secret: webhookFields.secret,
   routing_key: Type.Optional(
@@ -208,7 +209,8 @@ function readTarget(body: Static<typeof NewChannel>, networks: readonly string[]
       expectAbsent("url", "secret", "routing_key");
       return { to };
     case "pagerduty":
-      if (routingKey === undefined) throw invalid("routing_key", "A PagerDuty channel needs an integration key in routing_key");
+      if (routingKey === undefined)
+        throw invalid("routing_key", "A PagerDuty channel needs an integration key in routing_key");
       expectAbsent("secret", "to");
       return { routingKey, ...(url !== undefined && { url: checkWebhookUrl(url, networks) }) };
     case "webhook":
@@ -252,9 +254,13 @@ function channelsController(deps: HttpDeps, api: AdminApi) {
       },
       {
         body: NewChannel,
-        detail: describeWrite("Create an alert channel: e-mail, a webhook, Slack, Teams, Discord or PagerDuty", ChannelObject, {
-          description: "Addresses, secrets and integration keys are stored encrypted and not shown again.",
-        }),
+        detail: describeWrite(
+          "Create an alert channel: e-mail, a webhook, Slack, Teams, Discord or PagerDuty",
+          ChannelObject,
+          {
+            description: "Addresses, secrets and integration keys are stored encrypted and not shown again.",
+          },
+        ),
       },
     ),
     route.post(
@@ -285,7 +291,8 @@ function channelsController(deps: HttpDeps, api: AdminApi) {
       },
       {
         detail: describeWrite("Send a test alert to a channel", TestObject, {
-          description: "It has the form of a real alert; in PagerDuty it is resolved at once. If the message is not accepted, the response has `ok` false.",
+          description:
+            "It has the form of a real alert; in PagerDuty it is resolved at once. If the message is not accepted, the response has `ok` false.",
         }),
       },
     ),

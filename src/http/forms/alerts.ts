@@ -55,11 +55,15 @@ export const filterFields = {
       Type.Array(Type.String({ minLength: 1, maxLength: 60 }), {
         minItems: 1,
         maxItems: 60,
-        description: "Rules whose alerts are sent: names, `metric` for all custom rules, or ids of custom rules; `null`: all",
+        description:
+          "Rules whose alerts are sent: names, `metric` for all custom rules, or ids of custom rules; `null`: all",
       }),
     ),
   ),
-  severity: Type.Optional({ ...SeverityName, description: "Alerts that are less severe are not sent; `info` by default" }),
+  severity: Type.Optional({
+    ...SeverityName,
+    description: "Alerts that are less severe are not sent; `info` by default",
+  }),
   digest: Type.Optional(
     Type.Union([Type.Literal("off"), Type.Literal("daily"), Type.Literal("weekly")], {
       description: "`weekly`: on Mondays. Not for `pagerduty`",

@@ -41,7 +41,8 @@ export const metricRuleFields = defineFields<ShownRule>()({
     schema: Type.String({
       minLength: 1,
       maxLength: 30,
-      description: "In percent, milliseconds, US dollars or calls; with `baseline_days` how many times the baseline, such as 3",
+      description:
+        "In percent, milliseconds, US dollars or calls; with `baseline_days` how many times the baseline, such as 3",
     }),
     column: "threshold",
     changes: true,
@@ -213,7 +214,10 @@ function readCondition({
   }
   if (!baselineMinutes.includes(minutes)) {
     const expected = baselineMinutes.join(" or ");
-    throw invalid("minutes", `minutes is ${minutes}, expected ${expected} with baseline_days, which compares whole hours`);
+    throw invalid(
+      "minutes",
+      `minutes is ${minutes}, expected ${expected} with baseline_days, which compares whole hours`,
+    );
   }
   const times = /^\d{1,4}(\.\d{1,2})?$/.test(threshold.trim()) ? Math.round(Number(threshold) * 100) : 0;
   if (times === 0) throw invalid("threshold", "threshold is not how many times the baseline, such as 3 or 1.5");

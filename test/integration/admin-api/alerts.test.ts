@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
+import { makeAlertRow, makePastAlertRow } from "../../support/alert-rows.ts";
 import { startRaw } from "../../support/raw-server.ts";
 import { startSmtpSink } from "../../support/smtp-sink.ts";
 import { dashboardHttp } from "../../unit/http/dashboard-http.ts";
@@ -69,7 +70,10 @@ describe("the routes of alerts", () => {
     const { admin, webhook } = await fixture();
     const id = await idOf(await admin.post(`${root}/channels`, { kind: "webhook", url: webhook.url, secret }));
     expect(await (await admin.post(`${root}/channels/${id}/test`)).json()).toMatchObject({ id, ok: true, error: null });
-    expect(JSON.parse(webhook.requests[0]?.body ?? "")).toMatchObject({ type: "test", alerts: [] });
+    expect(JSON.parse(webhook.requests[0]?.body ?? "")).toMatchObject({
+      type: "test",
+      alerts: [{ id: expect.stringMatching(/^alert_test_/), status: "firing", severity: "info" }],
+    });
     webhook.answer(410);
     expect(await (await admin.post(`${root}/channels/${id}/test`)).json()).toMatchObject({
       id,
@@ -208,24 +212,23 @@ describe("the routes of alerts", () => {
 
 describe("an alert of the gateway", () => {
   test("is listed while it is active and when it has ended, and muted and unmuted by its id", async () => {
-    const { admin, store } = await fixture();
-    const id = "gateway circuit_open acme/model?x=1";
-    const alert = { owner: "gateway", rule: "circuit_open", text: "acme fails", level: 1, since_at: 5000 };
-    const fresh = { seen_at: Date.now(), notified_at: null, notified_level: null };
-    await store.db
-      .insertInto("alerts")
-      .values({ id, ...alert, ...fresh })
-      .execute();
-    const ended = { id: "past", alert_id: "gateway disk_full ", ended_at: 9000 };
+    const { admin, store } = await fixture({ PUBLIC_URL: "https://gate.example.com" });
+    const { row, id } = makeAlertRow("gateway circuit_open acme/model?x=1", { since_at: 5000, seen_at: Date.now() });
+    await store.db.insertInto("alerts").values(row).execute();
     await store.db
       .insertInto("alert_history")
-      .values({ ...alert, ...ended })
+      .values(makePastAlertRow("past", { since_at: 5000, ended_at: 9000 }))
       .execute();
     const list = async (query: string) => ((await (await admin.get(root + query)).json()) as { data: object[] }).data;
-    const facts = { object: "organization.alert", rule: "circuit_open", text: "acme fails", level: 1, started_at: 5 };
+    const subject = { type: "provider", id: "acme", name: "acme" };
+    const about = { rule: "circuit_open", text: "acme fails", severity: "warning", subject };
+    const facts = { object: "organization.alert", ...about, started_at: 5 };
+    const origin = "https://gate.example.com";
     const none = { notified_at: null, muted: false, muted_until: null };
-    expect(await list("")).toEqual([{ id, state: "active", ended_at: null, ...facts, ...none }]);
-    expect(await list("?state=ended")).toEqual([{ id: "past", state: "ended", ended_at: 9, ...facts, ...none }]);
+    const active = { state: "active", resolved_at: null, link: `${origin}/admin/providers/acme` };
+    expect(await list("")).toEqual([{ id, ...active, ...facts, ...none }]);
+    const ended = { state: "ended", resolved_at: 9, link: `${origin}/status` };
+    expect(await list("?state=ended")).toEqual([{ id: "past", ...ended, ...facts, ...none }]);
     expect((await admin.get(`${root}?state=all`)).status).toBe(400);
     const path = `${root}/${encodeURIComponent(id)}`;
     const muted = (await (await admin.post(`${path}/mute`, { hours: 2 })).json()) as { muted_until: number };

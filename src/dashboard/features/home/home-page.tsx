@@ -2,6 +2,7 @@ import type { ReactNode } from "react";
 import useSWR from "swr";
 import { Link } from "wouter";
 import { api, request } from "../../data/api.ts";
+import { severityBadges } from "../../data/severity.ts";
 import { formatAge, formatChange, formatCount, formatShare, formatShort, formatUsd } from "../../format.ts";
 import { Loaded } from "../../kit/feedback.tsx";
 import { PageHead, Section, Usd } from "../../kit/page.tsx";
