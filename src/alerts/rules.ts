@@ -170,7 +170,7 @@ function findLowWallets({ wallets }: SharedState, threshold: number): Finding[] 
     .filter(({ nanodollars }) => nanodollars < threshold)
     .map(({ accountId, email, nanodollars }) => {
       const isEmpty = nanodollars <= 0;
-      const text = `${email}: balance ${toDollars(nanodollars)}, below ${toDollars(threshold)}`;
+      const text = `${toName(email)}: balance ${toDollars(nanodollars)}, below ${toDollars(threshold)}`;
       const about = { type: "account", id: accountId, name: email } as const;
       return toFinding({ rule: "wallet_low", subject: accountId, about, level: isEmpty ? 2 : 1, text });
     });
@@ -209,15 +209,21 @@ function toBudgetSubject({ subject, accountId, keyId, name, email }: SpentBudget
 }
 
 function toSpender({ subject, keyId, name, email }: SpentBudget): string {
-  if (subject === "account" || subject === "team") return `The ${subject} ${email}`;
+  if (subject === "account" || subject === "team") return `The ${subject} ${toName(email)}`;
   if (subject === "key") return `The API key “${toName(name)}” (${keyId})`;
   const words = subject.replace("_", " ");
-  return `${name === "" ? `Requests without ${words}` : `The ${words} “${toName(name)}”`} of ${email}`;
+  return `${name === "" ? `Requests without ${words}` : `The ${words} “${toName(name)}”`} of ${toName(email)}`;
 }
 
-/** A name that anybody in an account may have chosen: one short line without the signs of Slack for mentions and links. */
+/**
+ * A name that anybody in an account may have chosen: one short line without the signs of Slack for mentions and links, in
+ * which nobody is called by a mention of everybody.
+ */
 export function toName(name: string): string {
-  const line = name.replaceAll(/[\s\p{C}<>]+/gu, " ").trim();
+  const line = name
+    .replaceAll(/[\s\p{C}<>]+/gu, " ")
+    .trim()
+    .replaceAll(/@(?=(?:all|channel|everyone|here)\b)/gi, "@\u200b");
   return line.length > nameLengthMax ? `${line.slice(0, nameLengthMax)}…` : line;
 }
 

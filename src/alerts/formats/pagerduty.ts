@@ -1,4 +1,5 @@
 import { type AlertMessage, type AlertNotice, toLine } from "../message.ts";
+import { toName } from "../rules.ts";
 import { cut, toOneLine } from "./text.ts";
 
 /** Where events are sent: https://developer.pagerduty.com/docs/events-api-v2. Accounts in the EU have another host. */
@@ -33,7 +34,7 @@ function toEvent(alert: AlertNotice, routingKey: string, source: string): object
       source,
       severity,
       timestamp: isFiring ? alert.started_at : (alert.resolved_at ?? alert.started_at),
-      component: cut(toOneLine(subject.name) || subject.type, fieldMax),
+      component: toName(subject.name) || subject.type,
       group: subject.type,
       class: rule,
       custom_details: { subject_id: cut(subject.id, fieldMax), started_at: alert.started_at },
