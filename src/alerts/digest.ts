@@ -23,7 +23,7 @@ export interface DigestSums {
   readonly errors: number;
 }
 
-/** What an account or model cost in a time and in the one before. */
+/** The cost of an account or model in a time and in the one before. */
 export interface DigestGroup {
   readonly id: string;
   readonly spendNanodollars: number;

@@ -51,7 +51,7 @@ export interface ComparedCalls extends MeasuredCalls {
 /** Measurements of both; `days` is how many of the days before count. */
 export interface Comparison {
   readonly current: Measurement;
-  /** Of all days that count together. */
+  /** The calls of all days that count together. */
   readonly before: Measurement;
   readonly days: number;
 }
@@ -146,7 +146,7 @@ const unknownRule = () => new GatewayError("not_found", "No rule has this id; it
 interface Beyond {
   readonly rule: MetricRule;
   readonly value: number;
-  /** Of the same hours before; absent where the threshold is fixed. */
+  /** The value of the same hours before; absent where the threshold is fixed. */
   readonly average: number | undefined;
 }
 

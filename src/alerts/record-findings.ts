@@ -346,15 +346,15 @@ async function queueNotices(
 ): Promise<void> {
   for (const channel of await listChannels({ db }, owner)) {
     const isPager = channel.kind === "pagerduty";
-    const taken = notices.filter(({ notice, subjectKey, isMuted }) => {
+    const chosen = notices.filter(({ notice, subjectKey, isMuted }) => {
       // An incident that was triggered stays open until it is resolved, whatever was muted or chosen in the meantime.
       if (isPager && notice.status === "resolved") return true;
       const { rule, severity } = notice;
       return !isMuted && isTakenBy(channel, { rule, severity, subjectKey });
     });
-    const size = isPager ? noticesPerPage : Math.max(1, taken.length);
-    for (let from = 0; from < taken.length; from += size) {
-      const part = taken.slice(from, from + size).map(({ notice }) => notice);
+    const size = isPager ? noticesPerPage : Math.max(1, chosen.length);
+    for (let from = 0; from < chosen.length; from += size) {
+      const part = chosen.slice(from, from + size).map(({ notice }) => notice);
       await queueMessage(db, channel.id, createMessage(part, publicUrl), now);
     }
   }

@@ -817,7 +817,7 @@ interface UsageProgressTable {
 
 type AlertSeverity = "info" | "warning" | "critical";
 
-/** What an alert is about. */
+/** The subject of an alert. */
 interface AlertSubjectColumns {
   subject_type: "gateway" | "node" | "account" | "key" | "provider" | "model" | "session" | "tag" | "end_user";
   subject_id: string;

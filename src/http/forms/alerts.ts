@@ -48,7 +48,7 @@ export const emailFields = { to: Type.Array(Address, { minItems: 1, maxItems: 10
 
 export const SeverityName = Type.Union(severities.map((name) => Type.Literal(name)));
 
-/** What a channel chooses of the messages. */
+/** The choices of a channel among the messages. */
 export const filterFields = {
   rules: Type.Optional(
     nullable(

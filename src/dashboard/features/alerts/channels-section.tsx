@@ -148,7 +148,7 @@ function ChannelsTable({
 
 const severityWords = { info: "All alerts", warning: "Warning and critical", critical: "Critical" } as const;
 
-/** Which alerts and digests a channel gets. */
+/** The alerts and digests that a channel gets. */
 function Gets({ channel, metricRules }: { channel: ChannelFilter; metricRules: readonly MetricRule[] }) {
   const { rules, severity, digest, digest_hour: hour } = channel;
   const nameOf = (rule: string) => metricRules.find(({ id }) => id === rule)?.name ?? titleOfRule(rule);

@@ -2,7 +2,7 @@ import { Check, SelectField } from "../../kit/field.tsx";
 import type { ChannelFilter, ChannelKind, MetricRule } from "./api.ts";
 import { ruleTitles } from "./rule-titles.ts";
 
-/** What a form chooses of the messages of a channel. */
+/** The choices of a form about the messages of a channel. */
 interface FilterValues {
   readonly severity: ChannelFilter["severity"];
   readonly isChosen: boolean;
@@ -57,7 +57,7 @@ interface FilterFieldsProps {
   metricRules: readonly MetricRule[];
 }
 
-/** Which alerts and digests a channel gets. */
+/** The fields that choose the alerts and digests of a channel. */
 export function FilterFields({ form: { values, set }, kind, metricRules }: FilterFieldsProps) {
   const { severity, isChosen, rules, digest, digest_hour: hour } = values;
   const isForPeople = kind !== "pagerduty";
