@@ -130,6 +130,6 @@ export function toSubject({ type, alerts, text }: AlertMessage): string {
   return `[modelgate] ${parts.filter(Boolean).join(", ")}`;
 }
 
-export function createId(): string {
+function createId(): string {
   return `msg_${crypto.randomUUID().replaceAll("-", "")}`;
 }

@@ -60,7 +60,8 @@ const checkTeams: Check = (body, problem) => {
     if (container.type !== "Container") problem("container");
     for (const item of list(container.items)) {
       if (item.type === "ActionSet") {
-        for (const action of list(item.actions)) if (action.type !== "Action.OpenUrl" || !isLink(action.url)) problem("action");
+        for (const action of list(item.actions))
+          if (action.type !== "Action.OpenUrl" || !isLink(action.url)) problem("action");
       } else if (item.type === "RichTextBlock") {
         for (const run of list(item.inlines)) if (run.type !== "TextRun" || !isText(run.text, 4000)) problem("run");
       } else problem(`item ${String(item.type)}, whose text may be read as Markdown`);

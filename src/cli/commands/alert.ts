@@ -5,7 +5,8 @@ import { withStore } from "../lib/with-store.ts";
 
 export const alertList = defineCommand({
   name: "alert list",
-  description: "List the alerts of the gateway that are firing, newest first: severity, subject, since when, and the page",
+  description:
+    "List the alerts of the gateway that are firing, newest first: severity, subject, since when, and the page",
   flags: {
     severity: {
       value: "S",

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { lastDigestAt, nextDigestAt } from "../../../src/alerts/digest-times.ts";
 import {
   addChannel,
   type Channel,
@@ -8,7 +9,6 @@ import {
   gatewayOwner,
   writeSmtp,
 } from "../../../src/alerts/index.ts";
-import { lastDigestAt, nextDigestAt } from "../../../src/alerts/digest-times.ts";
 import { createAlerts } from "../../../src/alerts/open-alerts.ts";
 import { callIdPrefix } from "../../../src/contract/index.ts";
 import type { LedgerWrite, Store } from "../../../src/db/index.ts";
@@ -32,9 +32,7 @@ async function digestFixture(filter: Partial<ChannelFilter> = {}, store?: Store)
     });
   const channel = await add("webhook", base.webhook.url);
   const digests = () =>
-    base.webhook.requests
-      .map(({ body }) => JSON.parse(body) as Message)
-      .filter(({ type }) => type === "digest");
+    base.webhook.requests.map(({ body }) => JSON.parse(body) as Message).filter(({ type }) => type === "digest");
   /** A round of the timers at a time. Returns until when the digests are that were sent. */
   const at = async (time: string, alerts = base.alerts) => {
     base.clock.now = Date.parse(time);
@@ -59,7 +57,11 @@ interface Message {
   };
 }
 
-async function record(store: Store, rollup: UsageRollup, calls: readonly [at: number, accountId: string, cost: number, status?: number][]) {
+async function record(
+  store: Store,
+  rollup: UsageRollup,
+  calls: readonly [at: number, accountId: string, cost: number, status?: number][],
+) {
   const writes = calls.flatMap(([at, accountId, cost, status = 200], count): LedgerWrite[] => {
     const open = openOf(`${callIdPrefix(at)}${String(count).padStart(16, "0")}`, {
       ...{ accountId, keyId: `key_${accountId}`, openedAt: at },
@@ -107,7 +109,12 @@ describe("a digest", () => {
     expect(await at("2027-02-03T11:00:00Z")).toEqual([]);
     // What is chosen beside it moves no digest.
     const filter = { ...daily, severity: "critical" } as const;
-    await changeChannel(store, { owner: gatewayOwner, id: channel.id, filter, now: Date.parse("2027-02-04T09:00:01Z") });
+    await changeChannel(store, {
+      owner: gatewayOwner,
+      id: channel.id,
+      filter,
+      now: Date.parse("2027-02-04T09:00:01Z"),
+    });
     expect(await at("2027-02-04T09:01:00Z")).toEqual(["2027-02-04T09:00:00.000Z"]);
     const off = { ...daily, digest: "off" } as const;
     await changeChannel(store, { owner: gatewayOwner, id: channel.id, filter: off, now: clock.now });
@@ -173,30 +180,33 @@ describe("a digest", () => {
     expect(message?.text.split("\n")[0]).toBe("Daily digest until 2027-01-11 08:00 UTC");
   });
 
-  test.each(["slack", "teams", "discord"] as const)("has the form and limits of %s with hostile names", async (kind) => {
-    const { store, clock, deps, add, alerts } = await digestFixture();
-    const service = startService(kind);
-    stops.push(service.stop);
-    await add(kind, service.url);
-    const rollup = new UsageRollup({ store, retentionDays: 60, now: () => clock.now, log: deps.log });
-    clock.now = Date.parse("2027-01-11T08:00:00Z");
-    await record(
-      store,
-      rollup,
-      Array.from({ length: 12 }, (_, count) => [clock.now - minute - count, `acc_${count}`, (count + 1) * usd]),
-    );
-    const name = "@everyone <!channel> *b* [x](https://evil.example)\n\n# h ";
-    for (let count = 0; count < 12; count++) {
-      const email = name + "ü𝄞".repeat(40 * (count % 3)) + String(count);
-      await store.db.updateTable("accounts").set({ email }).where("id", "=", `acc_${count}`).execute();
-    }
-    await alerts.queueDigests();
-    await alerts.deliverDue();
-    expect(service.problems).toEqual([]);
-    const text = JSON.stringify(service.bodies);
-    expect(text).toContain("Daily digest until");
-    expect(text).not.toMatch(/@everyone|<!channel>/);
-  });
+  test.each(["slack", "teams", "discord"] as const)(
+    "has the form and limits of %s with hostile names",
+    async (kind) => {
+      const { store, clock, deps, add, alerts } = await digestFixture();
+      const service = startService(kind);
+      stops.push(service.stop);
+      await add(kind, service.url);
+      const rollup = new UsageRollup({ store, retentionDays: 60, now: () => clock.now, log: deps.log });
+      clock.now = Date.parse("2027-01-11T08:00:00Z");
+      await record(
+        store,
+        rollup,
+        Array.from({ length: 12 }, (_, count) => [clock.now - minute - count, `acc_${count}`, (count + 1) * usd]),
+      );
+      const name = "@everyone <!channel> *b* [x](https://evil.example)\n\n# h ";
+      for (let count = 0; count < 12; count++) {
+        const email = name + "ü𝄞".repeat(40 * (count % 3)) + String(count);
+        await store.db.updateTable("accounts").set({ email }).where("id", "=", `acc_${count}`).execute();
+      }
+      await alerts.queueDigests();
+      await alerts.deliverDue();
+      expect(service.problems).toEqual([]);
+      const text = JSON.stringify(service.bodies);
+      expect(text).toContain("Daily digest until");
+      expect(text).not.toMatch(/@everyone|<!channel>/);
+    },
+  );
 
   test("is mailed with its sections in the text", async () => {
     const { store, clock, alerts } = await digestFixture({ digest: "off" });

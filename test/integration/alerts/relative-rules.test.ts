@@ -46,22 +46,25 @@ function expectFiring(rule: Omit<MetricRule, "id">, calls: readonly Past[], now:
   const hours = rule.minutes / 60;
   const running = Math.floor(now / hour);
   const end = rule.comparison === "above" ? running + 1 : running;
-  const valueOf = (back: number) => {
+  const sumOf = (back: number) => {
     const own = calls.filter(({ at, accountId }) => {
       const inScope = rule.scope === "gateway" || accountId === rule.subject;
       const place = Math.floor(at / hour) + back * 24;
       return inScope && place >= end - hours && place < end;
     });
-    return { calls: own.length, value: rule.metric === "calls" ? own.length : own.reduce((sum, { cost }) => sum + cost, 0) };
+    return {
+      calls: own.length,
+      value: rule.metric === "calls" ? own.length : own.reduce((sum, { cost }) => sum + cost, 0),
+    };
   };
   let [sum, days] = [0, 0];
   for (let back = 1; back <= rule.baselineDays; back++) {
-    const { calls: count, value } = valueOf(back);
+    const { calls: count, value } = sumOf(back);
     sum += value;
     if (count > 0) days = back;
   }
   const average = days === 0 ? 0 : sum / days;
-  const { value } = valueOf(0);
+  const { value } = sumOf(0);
   const bound = (average * rule.threshold) / 100;
   if (rule.comparison === "above") return value > bound && value >= rule.minimum;
   return value < bound && average >= rule.minimum;
@@ -117,42 +120,51 @@ describe("a rule relative to the same hours before", () => {
     for (let place = 0; place < 3; place++) await record(many(clock.now - day + place * hour, 12));
     await record(many(clock.now, 12));
     expect(await round(hour + minute)).toEqual([]);
-    expect((await round(hour)).join()).toContain("Quiet: calls 0 in an hour, below 0.5 × the 12 of the same hours of the day before");
+    expect((await round(hour)).join()).toContain(
+      "Quiet: calls 0 in an hour, below 0.5 × the 12 of the same hours of the day before",
+    );
   });
 
-  test.each([1, 2, 3, 4])("fires as a plain computation over all calls says, on random histories (%p)", async (seed) => {
-    const { store, clock, alerts, record } = await historyFixture();
-    const random = createRandom(seed);
-    const calls: Past[] = [];
-    const daysBack = 1 + random(9);
-    for (let count = 0; count < 300; count++) {
-      const at = clock.now - random(daysBack * 24) * hour - random(60) * minute;
-      const isBurst = random(10) === 0;
-      calls.push({ at: isBurst ? clock.now - random(120) * minute : at, cost: random(usd), accountId: `acc_${random(3)}` });
-    }
-    await record(calls);
-    const rules: (Omit<MetricRule, "id"> & { id: string })[] = [];
-    for (let count = 0; count < 40; count++) {
-      const isSpend = random(2) === 0;
-      const rule = {
-        ...spendTripled,
-        name: `Rule ${count}`,
-        metric: isSpend ? ("spend" as const) : ("calls" as const),
-        ...(random(2) === 0 ? { scope: "account" as const, subject: `acc_${random(4)}` } : {}),
-        comparison: random(2) === 0 ? ("above" as const) : ("below" as const),
-        threshold: 10 + random(400),
-        baselineDays: [1, 7, 28][random(3)] as number,
-        minimum: 1 + random(isSpend ? 20 * usd : 30),
-        minutes: [60, 1440][random(2)] as number,
-      };
-      rules.push(await addMetricRule(store, rule, count));
-    }
-    clock.now += random(90) * minute;
-    await alerts.evaluate();
-    const rows = await store.db.selectFrom("alerts").select("subject_key").where("rule", "=", "metric").execute();
-    const expected = rules.filter((rule) => expectFiring(rule, calls, clock.now)).map(({ id }) => id);
-    expect(rows.map(({ subject_key: id }) => id).sort()).toEqual(expected.sort());
-    expect(expected.length).toBeGreaterThan(0);
-    expect(expected.length).toBeLessThan(40);
-  });
+  test.each([1, 2, 3, 4])(
+    "fires as a plain computation over all calls says, on random histories (%p)",
+    async (seed) => {
+      const { store, clock, alerts, record } = await historyFixture();
+      const random = createRandom(seed);
+      const calls: Past[] = [];
+      const daysBack = 1 + random(9);
+      for (let count = 0; count < 300; count++) {
+        const at = clock.now - random(daysBack * 24) * hour - random(60) * minute;
+        const isBurst = random(10) === 0;
+        calls.push({
+          at: isBurst ? clock.now - random(120) * minute : at,
+          cost: random(usd),
+          accountId: `acc_${random(3)}`,
+        });
+      }
+      await record(calls);
+      const rules: (Omit<MetricRule, "id"> & { id: string })[] = [];
+      for (let count = 0; count < 40; count++) {
+        const isSpend = random(2) === 0;
+        const rule = {
+          ...spendTripled,
+          name: `Rule ${count}`,
+          metric: isSpend ? ("spend" as const) : ("calls" as const),
+          ...(random(2) === 0 ? { scope: "account" as const, subject: `acc_${random(4)}` } : {}),
+          comparison: random(2) === 0 ? ("above" as const) : ("below" as const),
+          threshold: 10 + random(400),
+          baselineDays: [1, 7, 28][random(3)] as number,
+          minimum: 1 + random(isSpend ? 20 * usd : 30),
+          minutes: [60, 1440][random(2)] as number,
+        };
+        rules.push(await addMetricRule(store, rule, count));
+      }
+      clock.now += random(90) * minute;
+      await alerts.evaluate();
+      const rows = await store.db.selectFrom("alerts").select("subject_key").where("rule", "=", "metric").execute();
+      const expected = rules.filter((rule) => expectFiring(rule, calls, clock.now)).map(({ id }) => id);
+      expect(rows.map(({ subject_key: id }) => id).sort()).toEqual(expected.sort());
+      expect(expected.length).toBeGreaterThan(0);
+      expect(expected.length).toBeLessThan(40);
+    },
+  );
 });

@@ -43,7 +43,7 @@ async function serviceFixture(kind: Kind, filter: Partial<ChannelFilter> = {}, s
     const before = service.bodies.length;
     await alerts.evaluate();
     await alerts.deliverDue();
-    return service.bodies.slice(before) as PagerEvent[];
+    return toEvents(service.bodies.slice(before));
   };
   return { ...base, deps, alerts, service, channel, addWebhook: base.channel, round };
 }
@@ -62,6 +62,8 @@ interface PagerEvent {
   readonly payload: { readonly summary: string; readonly severity: string };
   readonly client_url?: string;
 }
+/** What a service got, as events of PagerDuty. */
+const toEvents = (bodies: readonly object[]) => bodies as readonly PagerEvent[];
 const actionsOf = (events: readonly PagerEvent[]) => events.map(({ event_action: action }) => action);
 
 describe("an incident of PagerDuty", () => {
@@ -93,9 +95,9 @@ describe("an incident of PagerDuty", () => {
     await next(24 * hour);
     await creditWallet(store, { accountId, nanodollars: usd, note: "more" });
     for (let rounds = 0; rounds < 4; rounds++) await next(minute);
-    const events = service.bodies as unknown as PagerEvent[];
+    const events = toEvents(service.bodies);
     expect(actionsOf(events)).toEqual(["trigger", "trigger", "resolve"]);
-    expect(new Set(events.map(({ dedup_key: key }) => key))).toEqual(new Set([shown?.id]));
+    expect(new Set(events.map(({ dedup_key: key }) => key))).toEqual(new Set([shown?.id ?? ""]));
     await creditWallet(store, { accountId, nanodollars: -usd, note: "less" });
     const [again] = await round();
     expect(again?.event_action).toBe("trigger");
@@ -118,7 +120,7 @@ describe("an incident of PagerDuty", () => {
     for (let rounds = 0; rounds < 3; rounds++) await both(minute);
     await store.db.deleteFrom("wallet_rows").execute();
     await both(10 * minute);
-    const events = service.bodies as unknown as PagerEvent[];
+    const events = toEvents(service.bodies);
     expect(actionsOf(events)).toEqual(["trigger", "resolve"]);
     expect(events[1]?.dedup_key).toBe(events[0]?.dedup_key ?? "");
   });
@@ -134,7 +136,7 @@ describe("an incident of PagerDuty", () => {
     // The second attempt of the first message comes with the message of the end, and after it.
     await round(3 * minute);
     await round(10 * minute);
-    expect(actionsOf(service.bodies as unknown as PagerEvent[])).not.toContain("trigger");
+    expect(actionsOf(toEvents(service.bodies))).not.toContain("trigger");
     expect(await store.db.selectFrom("alert_messages").select("id").execute()).toEqual([]);
   });
 
@@ -171,7 +173,7 @@ describe("an incident of PagerDuty", () => {
   test("of a test is resolved at once", async () => {
     const { service, channel, deps } = await serviceFixture("pagerduty");
     expect(await createDelivery(deps).sendTest(channel.id)).toBeUndefined();
-    const events = service.bodies as unknown as PagerEvent[];
+    const events = toEvents(service.bodies);
     expect(actionsOf(events)).toEqual(["trigger", "resolve"]);
     expect(new Set(events.map(({ dedup_key: key }) => key)).size).toBe(1);
     expect(events[0]?.payload.severity).toBe("info");
@@ -182,7 +184,11 @@ describe("an incident of PagerDuty", () => {
 /** An account whose name nobody checked. */
 async function accountNamed(store: Store, name: string, count: number, now: number): Promise<void> {
   const { id } = await accountWith(store, `a${count}@example.org`, usd / 2, now);
-  await store.db.updateTable("accounts").set({ email: `${name}${count}` }).where("id", "=", id).execute();
+  await store.db
+    .updateTable("accounts")
+    .set({ email: `${name}${count}` })
+    .where("id", "=", id)
+    .execute();
 }
 
 /** Names that somebody may give an account or key, and what they must not become. */
@@ -269,9 +275,9 @@ describe("a channel", () => {
   test("takes the rules that it chose, by name, custom rules together or one by its id", async () => {
     const { store, clock, round, webhook, addWebhook } = await serviceFixture("slack", { rules: ["disk_full"] });
     const rule = {
-      ...{ metric: "calls", scope: "gateway", subject: "", comparison: "below", threshold: 5, minutes: 60 },
-      ...{ baselineDays: 0, minimum: 0, callsMin: 0, severity: "critical", isEnabled: true },
-    } as const;
+      ...({ metric: "calls", scope: "gateway", subject: "", comparison: "below", threshold: 5 } as const),
+      ...({ minutes: 60, baselineDays: 0, minimum: 0, callsMin: 0, severity: "critical", isEnabled: true } as const),
+    };
     const one = await addMetricRule(store, { ...rule, name: "One" }, 1);
     await addMetricRule(store, { ...rule, name: "Two" }, 2);
     const filterOf = async (rules: string[]) => {
@@ -312,7 +318,7 @@ test("a webhook and an e-mail have the id, severity, subject, link and times of 
   await alerts.evaluate();
   await alerts.deliverDue();
   const [alert] = (JSON.parse(webhook.requests[0]?.body ?? "") as { alerts: { id: string }[] }).alerts;
-  expect(alert).toEqual({
+  expect<object | undefined>(alert).toEqual({
     id: expect.stringMatching(/^alert_[0-9a-f]{24}$/),
     rule: "wallet_low",
     status: "firing",

@@ -53,6 +53,8 @@ const sentences: AuditTexts["sentences"] = {
   "alert.metric_rule_delete": () => "Deleted an alert rule",
   "alert.mute": ({ until }) => (until ? `Muted an alert until ${until}` : "Muted an alert"),
   "alert.unmute": () => "Unmuted an alert",
+  "alert.channel_change": ({ severity, digest, rules }) =>
+    `Changed an alert channel: severity ${severity}, rules ${rules}, digest ${digest}`,
   "alert.channel_delete": () => "Deleted an alert channel",
   "alert.smtp": (_, subject) =>
     subject === "none" ? "Removed the mail server of alerts" : "Set the mail server of alerts",
