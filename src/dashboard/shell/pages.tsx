@@ -122,7 +122,7 @@ const adminPages: readonly PageEntry[] = [
   ),
   onDemand(
     "/admin/alerts",
-    { name: "Alerts", icon: "bell", help: "observability#alerts-of-the-gateway" },
+    { name: "Alerts", icon: "bell", help: "alerts" },
     () => import("../features/alerts/alerts-page.tsx"),
   ),
   onDemand(

@@ -220,6 +220,7 @@ const groups: readonly AuditGroup[] = [
       mute: "Alert muted",
       unmute: "Alert unmuted",
       channel: "Channel added",
+      channel_change: "Channel changed",
       channel_delete: "Channel deleted",
       smtp: "Mail server changed",
     },
