@@ -112,6 +112,50 @@ describe.skipIf(!hasChromium)("alerts", () => {
       await page.getByText("No custom rules").waitFor();
     }));
 
+  test("are routed to PagerDuty by severity and rule, with a digest to others, and compared with the hours before", () =>
+    dashboard.visit(async (page) => {
+      await signIn(page, "owner@localhost");
+      await page.locator(".nav").getByRole("link", { name: "Alerts" }).click();
+      await openPart(page, "Rules");
+      await page.getByRole("button", { name: "Add rule" }).click();
+      await page.getByLabel("Name").fill("Spend tripled");
+      await page.getByLabel("Metric").selectOption("spend");
+      await page.getByLabel("Compared with").selectOption("7");
+      await page.getByLabel("Times").fill("3");
+      await page.getByLabel("At least (USD)").fill("5");
+      // Windows that are no whole hours are not offered.
+      expect(await page.getByLabel("Over the last").inputValue()).toBe("1440");
+      expect(await findViolations(page)).toEqual([]);
+      await page.getByRole("button", { name: "Save" }).click();
+      await page.getByText("Spend of all calls is above 3 times the same hours of 7 days").waitFor();
+
+      await openPart(page, "Channels");
+      await page.getByRole("button", { name: "Add channel" }).click();
+      await page.getByLabel("Kind").selectOption("pagerduty");
+      await page.getByLabel("Integration key").fill("0123456789abcdef0123456789abcdef");
+      await page.getByLabel("Severity").selectOption("critical");
+      expect(await page.getByLabel("Digest").count()).toBe(0);
+      await page.getByLabel("Rules").selectOption("chosen");
+      await page.getByLabel("Provider failing").check();
+      await page.getByLabel("Spend tripled").check();
+      expect(await findViolations(page)).toEqual([]);
+      await submit(page);
+      await page.getByRole("cell", { name: "Critical Provider failing, Spend tripled" }).waitFor();
+      await page.getByRole("button", { name: "Edit https://events.pagerduty.com" }).click();
+      await page.getByLabel("Severity").selectOption("warning");
+      await page.getByRole("button", { name: "Save" }).click();
+      await page.getByRole("cell", { name: "Warning and critical Provider failing" }).waitFor();
+
+      await page.getByRole("button", { name: "Add channel" }).click();
+      await page.getByLabel("Kind").selectOption("teams");
+      await page.getByLabel("Address").fill(webhook.url);
+      await page.getByLabel("Digest").selectOption("weekly");
+      await page.getByLabel("Sent at").selectOption("6");
+      expect(await findViolations(page)).toEqual([]);
+      await submit(page);
+      await page.getByText("weekly digest at 06:00 UTC").waitFor();
+    }));
+
   test("are counted in the navigation, and muted", () =>
     dashboard.visit(async (page) => {
       const { home } = dashboard.gateway;
