@@ -127,7 +127,7 @@ describe.skipIf(!hasChromium)("alerts", () => {
       expect(await page.getByLabel("Over the last").inputValue()).toBe("1440");
       expect(await findViolations(page)).toEqual([]);
       await page.getByRole("button", { name: "Save" }).click();
-      await page.getByText("Spend of all calls is above 3 times the same hours of 7 days").waitFor();
+      await page.getByText("Spend of all calls is above 3 times the same hours, last 7 days").waitFor();
 
       await openPart(page, "Channels");
       await page.getByRole("button", { name: "Add channel" }).click();

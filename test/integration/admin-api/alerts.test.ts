@@ -284,7 +284,7 @@ describe("a custom rule relative to the same hours before", () => {
     expect(await paramOf({ baseline_days: 0 })).toBe("minimum");
     const made = (await (await admin.post(path, rule)).json()) as { id: string };
     expect(made).toMatchObject({ ...rule, minimum: "5", unit: "usd" });
-    const document = await (await admin.get("/v1/organization/configuration")).json();
+    const document = await (await admin.get("/v1/organization/config")).json();
     const { alerts } = document as { alerts: { rule: string }[] };
     const entry = alerts.find((one) => one.rule === "metric");
     expect(entry).toMatchObject({ threshold: "3", baseline_days: 7, minimum: "5", severity: "critical" });

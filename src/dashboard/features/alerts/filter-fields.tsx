@@ -111,7 +111,7 @@ function RulePicker({
   ];
   return (
     <fieldset className="field">
-      <legend>Alerts of</legend>
+      <legend className="label legend">Alerts of</legend>
       <div className="grid-two">
         {all.map(([rule, title]) => (
           <Check

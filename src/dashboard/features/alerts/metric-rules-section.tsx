@@ -37,9 +37,9 @@ const severities = [
 ] as const;
 const baselines = [
   ["0", "a fixed value"],
-  ["1", "the same hours of the day before"],
-  ["7", "the same hours of 7 days, on average"],
-  ["28", "the same hours of 28 days, on average"],
+  ["1", "same hours, day before"],
+  ["7", "same hours, last 7 days"],
+  ["28", "same hours, last 28 days"],
 ] as const;
 /** Whole hours, which can be compared with those of other days. */
 const comparedWindows: readonly string[] = ["60", "1440"];
@@ -147,7 +147,7 @@ function describeRule(rule: MetricRule): string {
   const { metric, scope, subject, comparison, threshold, minutes, baseline_days: days, minimum } = rule;
   const of = scope === "gateway" ? "of all calls" : `of ${scope} ${subject}`;
   const toValue = (text: string) => (metric === "spend" ? formatUsd(text) : `${text} ${units[metric]}`);
-  const baseline = `${threshold} times ${labelOf(baselines, String(days))} (at least ${toValue(minimum)})`;
+  const baseline = `${threshold} times the ${labelOf(baselines, String(days))} (at least ${toValue(minimum)})`;
   const value = days === 0 ? toValue(threshold) : baseline;
   return `${labelOf(metrics, metric)} ${of} ${labelOf(comparisons, comparison)} ${value} in ${labelOf(windows, String(minutes))}`;
 }
