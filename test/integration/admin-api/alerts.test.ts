@@ -251,7 +251,10 @@ describe("a channel of a service", () => {
     const change = async (fields: object) => (await admin.post(`${root}/channels/${id}`, fields)).json();
     const first = { rules: null, severity: "critical", digest: "weekly", digest_hour: 5 };
     expect(await change({})).toMatchObject(first);
-    expect(await change({ rules: ["disk_full", "metric"] })).toMatchObject({ ...first, rules: ["disk_full", "metric"] });
+    expect(await change({ rules: ["disk_full", "metric"] })).toMatchObject({
+      ...first,
+      rules: ["disk_full", "metric"],
+    });
     expect(await change({ rules: null, severity: "info" })).toMatchObject({ ...first, severity: "info" });
     expect(await change({ digest: "off" })).toMatchObject({ ...first, severity: "info", digest: "off" });
     expect((await admin.post(`${root}/channels/${id}`, { digest_hour: 24 })).status).toBe(400);

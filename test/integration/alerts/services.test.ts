@@ -196,7 +196,7 @@ const hostile = [
   "*bold* _it_ ~no~ `code` ||spoiler||",
   "@everyone @here <!channel> <!here> <@U012AB3CD> <at>all</at>",
   "[click](https://evil.example/x) <https://evil.example|here> https://evil.example",
-  "line one\nline two\r\n# heading\n> quote\u0000\u202e",
+  "line one\nline two\r\n# heading\n> quote\u0007\u202e",
   '{"text":"x"} </script> &amp; \\"',
   "𝄞".repeat(400),
 ];

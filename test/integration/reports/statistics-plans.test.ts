@@ -4,7 +4,13 @@ import { Kysely, PostgresDialect, SqliteDialect, sql } from "kysely";
 import pg from "pg";
 import { type Database, figureColumns, type Store } from "../../../src/db/index.ts";
 import { KyselyConnection } from "../../../src/db/sqlite/kysely-connection.ts";
-import { measureSameHours, readGroups, readTotals, type StatisticsGroup, type StatisticsQuery } from "../../../src/reports/index.ts";
+import {
+  measureSameHours,
+  readGroups,
+  readTotals,
+  type StatisticsGroup,
+  type StatisticsQuery,
+} from "../../../src/reports/index.ts";
 import { migratedPostgres } from "../../support/migrated-postgres.ts";
 import { whyNoPostgres } from "../../support/postgres.ts";
 import { temporaryFile, temporaryStore } from "../db/temporary-store.ts";
