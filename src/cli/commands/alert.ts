@@ -18,7 +18,8 @@ export const alertList = defineCommand({
   example: "alert list --severity critical",
   async run(_context, { flags, config, now }) {
     const { severity = "info" } = flags;
-    const least = severities.findIndex((one) => one === severity);
+    const names: readonly string[] = severities;
+    const least = names.indexOf(severity);
     if (least === -1) throw new UsageError(`--severity is ${severity}, expected ${severities.join(", ")}`);
     const { publicUrl } = config;
     const all = await withStore(config, ({ store }) => readFiring(store, gatewayOwner, { now, publicUrl }), now);

@@ -104,33 +104,12 @@ const testMailLimit = { max: 20, windowMs: 3_600_000, what: "test messages by e-
 /** The alerts of an owner: what is wrong, the rules and the channels. Changes that an administrator makes are audited. */
 export function alertActions(deps: HttpDeps) {
   const { store, secrets: box, now } = deps;
-  const { publicUrl } = deps.config;
   const audited = createQuietlyAudited(store, now);
   const delivery = createDelivery(deps);
   const changes = new RateLimiter(changesPerMinuteMax, now, { what: "changes of alerts" });
   const tests = new RateLimiter(testsPerMinuteMax, now, { what: "test messages" });
   return {
-    read: async (owner: string) => {
-      const active = (await readFiring(store, owner, { now: now(), publicUrl })).slice(0, activeMax);
-      const history = await readHistory(store, owner, { limit: historyMax, publicUrl });
-      const settings = (await readRules(store, [owner])).get(owner) ?? [];
-      return {
-        active: active.map(({ startedAt, notifiedAt, mutedUntil, ...alert }) => ({
-          ...alert,
-          started_at: toIso(startedAt),
-          notified_at: toIso(notifiedAt),
-          resolved_at: null,
-          /** No messages are sent; `muted_until` is `null` until somebody ends it. */
-          muted: mutedUntil !== undefined,
-          muted_until: toIso(mutedUntil),
-        })),
-        history: history.map(({ startedAt, endedAt, ...alert }) => {
-          return { ...alert, started_at: toIso(startedAt), resolved_at: toIso(endedAt) };
-        }),
-        rules: settings.map(toRuleJson),
-        channels: (await listChannels(store, owner)).map(toChannelJson),
-      };
-    },
+    read: (owner: string) => readAlerts(deps, owner),
     setRule: async ({ owner, by }: AlertChange, name: string, { enabled, threshold }: Static<typeof RuleChange>) => {
       changes.take(owner);
       const rule = findRule(owner, name);
@@ -198,6 +177,31 @@ export function alertActions(deps: HttpDeps) {
       if (channel.kind === "email") await takeAttempt(store, `test-mail:${owner}`, testMailLimit, now());
       return { id, error: (await delivery.sendTest(id)) ?? null };
     },
+  };
+}
+
+/** The alerts of an owner, with the rules and channels. */
+async function readAlerts(deps: HttpDeps, owner: string) {
+  const { store } = deps;
+  const { publicUrl } = deps.config;
+  const active = (await readFiring(store, owner, { now: deps.now(), publicUrl })).slice(0, activeMax);
+  const history = await readHistory(store, owner, { limit: historyMax, publicUrl });
+  const settings = (await readRules(store, [owner])).get(owner) ?? [];
+  return {
+    active: active.map(({ startedAt, notifiedAt, mutedUntil, ...alert }) => ({
+      ...alert,
+      started_at: toIso(startedAt),
+      notified_at: toIso(notifiedAt),
+      resolved_at: null,
+      /** No messages are sent; `muted_until` is `null` until somebody ends it. */
+      muted: mutedUntil !== undefined,
+      muted_until: toIso(mutedUntil),
+    })),
+    history: history.map(({ startedAt, endedAt, ...alert }) => {
+      return { ...alert, started_at: toIso(startedAt), resolved_at: toIso(endedAt) };
+    }),
+    rules: settings.map(toRuleJson),
+    channels: (await listChannels(store, owner)).map(toChannelJson),
   };
 }
 

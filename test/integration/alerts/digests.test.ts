@@ -76,15 +76,15 @@ async function record(
 
 describe("the time of a digest", () => {
   test.each([
-    ["daily", 8, "2027-01-10T08:00:00Z", "2027-01-10T08:00:00Z", "2027-01-11T08:00:00Z"],
-    ["daily", 8, "2027-01-10T07:59:59.999Z", "2027-01-09T08:00:00Z", "2027-01-10T08:00:00Z"],
-    ["daily", 0, "2027-01-01T00:00:00Z", "2027-01-01T00:00:00Z", "2027-01-02T00:00:00Z"],
-    ["weekly", 8, "2027-01-11T07:59:59Z", "2027-01-04T08:00:00Z", "2027-01-11T08:00:00Z"],
-    ["weekly", 8, "2027-01-11T08:00:00Z", "2027-01-11T08:00:00Z", "2027-01-18T08:00:00Z"],
-    ["weekly", 23, "2027-03-28T12:00:00Z", "2027-03-22T23:00:00Z", "2027-03-29T23:00:00Z"],
-  ] as const)("of a %s one at %p is, at %s, the last one %s and the next one %s", (period, at, now, last, next) => {
-    expect(lastDigestAt(period, at, Date.parse(now))).toBe(Date.parse(last));
-    expect(nextDigestAt(period, at, Date.parse(now))).toBe(Date.parse(next));
+    ["daily", 8, ["2027-01-10T08:00:00Z", "2027-01-10T08:00:00Z", "2027-01-11T08:00:00Z"]],
+    ["daily", 8, ["2027-01-10T07:59:59.999Z", "2027-01-09T08:00:00Z", "2027-01-10T08:00:00Z"]],
+    ["daily", 0, ["2027-01-01T00:00:00Z", "2027-01-01T00:00:00Z", "2027-01-02T00:00:00Z"]],
+    ["weekly", 8, ["2027-01-11T07:59:59Z", "2027-01-04T08:00:00Z", "2027-01-11T08:00:00Z"]],
+    ["weekly", 8, ["2027-01-11T08:00:00Z", "2027-01-11T08:00:00Z", "2027-01-18T08:00:00Z"]],
+    ["weekly", 23, ["2027-03-28T12:00:00Z", "2027-03-22T23:00:00Z", "2027-03-29T23:00:00Z"]],
+  ] as const)("of a %s one at %p is, of now, the last one and the next one: %p", (period, at, times) => {
+    const [now, last, next] = times.map(Date.parse) as [number, number, number];
+    expect([lastDigestAt(period, at, now), nextDigestAt(period, at, now)]).toEqual([last, next]);
   });
 });
 

@@ -40,6 +40,12 @@ function createSecret(): string {
   return `whsec_${btoa(String.fromCharCode(...bytes))}`;
 }
 
+/** The fields of where a new channel leads. */
+function createTarget() {
+  const region = "" as (typeof regions)[number][0];
+  return { kind: "webhook" as ChannelKind, url: "", to: "", secret: createSecret(), routing_key: "", region };
+}
+
 interface ChannelDialogProps {
   scope: AlertScope;
   /** Whether the gateway can send e-mails. */
@@ -53,14 +59,7 @@ export function ChannelDialog({ scope, hasMail, metricRules, onClose }: ChannelD
   const ofScope: readonly ChannelKind[] =
     scope === "own" ? ["webhook", "email"] : ["webhook", "slack", "pagerduty", "teams", "discord", "email"];
   const kinds = ofScope.filter((kind) => kind !== "email" || hasMail).map((kind) => [kind, kindNames[kind]] as const);
-  const fields = {
-    url: "",
-    to: "",
-    secret: createSecret(),
-    routing_key: "",
-    region: "" as (typeof regions)[number][0],
-  };
-  const form = useForm({ kind: "webhook" as ChannelKind, ...fields, ...filterDefault }, async (values) => {
+  const form = useForm({ ...createTarget(), ...filterDefault }, async (values) => {
     const { kind, secret, region } = values;
     const url = values.url.trim();
     if (scope === "own") await addOwnChannel(kind === "webhook" ? { url, secret } : undefined);
@@ -77,7 +76,7 @@ export function ChannelDialog({ scope, hasMail, metricRules, onClose }: ChannelD
     }
     onClose();
   });
-  const { kind, url, to, secret, routing_key: routingKey, region } = form.values;
+  const { kind, url, to, routing_key: routingKey } = form.values;
   const required = { email: to, pagerduty: routingKey };
   const isComplete =
     scope === "own" && kind === "email"
@@ -95,6 +94,30 @@ export function ChannelDialog({ scope, hasMail, metricRules, onClose }: ChannelD
       {kinds.length > 1 && (
         <SelectField label="Kind" options={kinds} value={kind} onText={(chosen) => form.set({ kind: chosen })} />
       )}
+      <TargetFields scope={scope} form={form} />
+      {scope === "admin" && <FilterFields form={form} kind={kind} metricRules={metricRules} />}
+    </FormDialog>
+  );
+}
+
+interface TargetFieldsProps {
+  scope: AlertScope;
+  form: {
+    readonly values: ReturnType<typeof createTarget>;
+    set(change: Partial<ReturnType<typeof createTarget>>): void;
+    field(name: "url" | "to" | "routing_key"): {
+      value: string;
+      onText: (text: string) => void;
+      error: string | undefined;
+    };
+  };
+}
+
+/** The fields that the kind of a channel needs. */
+function TargetFields({ scope, form }: TargetFieldsProps) {
+  const { kind, secret, region } = form.values;
+  return (
+    <>
       {kind in addressHints && (
         <TextField
           label="Address"
@@ -143,7 +166,6 @@ export function ChannelDialog({ scope, hasMail, metricRules, onClose }: ChannelD
           hint="Separate several with commas"
         />
       )}
-      {scope === "admin" && <FilterFields form={form} kind={kind} metricRules={metricRules} />}
-    </FormDialog>
+    </>
   );
 }
