@@ -63,7 +63,16 @@ import {
   readHealth,
 } from "./providers/index.ts";
 import { openPluginManager } from "./providers/open-plugin-manager.bun.ts";
-import { keepDayLists, measureCalls, PriceBook, RefusalLog, readUsedModels, UsageRollup } from "./reports/index.ts";
+import {
+  keepDayLists,
+  measureCalls,
+  measureSameHours,
+  PriceBook,
+  RefusalLog,
+  readDigestFigures,
+  readUsedModels,
+  UsageRollup,
+} from "./reports/index.ts";
 
 const syncMs = 500;
 const pruneMs = 60_000;
@@ -264,9 +273,19 @@ export async function createApp(options: AppOptions): Promise<App> {
       await rollup.freshen();
       return await readUsedModels(store, { days: usedDays, now: now() });
     },
-    measure: async (calls) => {
+    measure: {
+      latest: async (calls) => {
+        await rollup.freshen();
+        return await measureCalls(store, calls);
+      },
+      compared: async (calls) => {
+        await rollup.freshen();
+        return await measureSameHours(store, calls);
+      },
+    },
+    readDigestFigures: async (span) => {
       await rollup.freshen();
-      return await measureCalls(store, calls);
+      return await readDigestFigures(store, span);
     },
   });
   return {

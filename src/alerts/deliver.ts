@@ -5,16 +5,19 @@ import type { Log } from "../kernel/index.ts";
 import type { SecretBox } from "../providers/index.ts";
 import { openChannel, recordOutcome } from "./channels.ts";
 import { sendEmail } from "./email.ts";
-import { type AlertMessage, createTestMessage, DeliveryError, toSubject } from "./message.ts";
-import { gatewayOwner, parseSmtpUrl, readSmtp, type Smtp } from "./settings.ts";
+import { type AlertMessage, createTestMessage, DeliveryError, toMailText, toSubject } from "./message.ts";
+import { readEpisodeIds } from "./record-findings.ts";
+import { createServices } from "./send.ts";
+import { parseSmtpUrl, readSmtp, type Smtp } from "./settings.ts";
 import type { OpenChannel } from "./storeless.ts";
-import { createWebhooks } from "./webhook.ts";
 
 /** The pauses after failed attempts; after the last one the message is dropped. */
 const pausesMs = [30_000, 120_000, 600_000, 3_600_000, 6 * 3_600_000];
 /** How long another process leaves a message alone that one is sending. */
 const claimMs = 60_000;
 const messagesAtOnce = 10;
+/** A receiver may ask for a longer pause; beyond this it is tried anyway. */
+const retryAfterMsMax = 24 * 3_600_000;
 /** Admins of a team who get a message. */
 const recipientsMax = 10;
 
@@ -22,7 +25,7 @@ export interface DeliveryDeps {
   readonly store: Store;
   /** Decrypts channels and the mail server. */
   readonly secrets: SecretBox;
-  readonly config: Pick<Config, "smtpUrl" | "smtpFrom" | "alertNetworks" | "proxyEnv">;
+  readonly config: Pick<Config, "smtpUrl" | "smtpFrom" | "alertNetworks" | "proxyEnv" | "publicUrl">;
   readonly now: () => number;
   readonly log: Log;
 }
@@ -42,40 +45,44 @@ export async function findSmtp({
 export function createDelivery(deps: DeliveryDeps) {
   const { store, secrets, config, now, log } = deps;
   const { db } = store;
-  const { alertNetworks: networks = [], proxyEnv } = config;
-  const sendOwnWebhook = createWebhooks({ networks, proxyEnv, now });
-  // The operator listed the networks for the gateway's own alerts: an account holder is no way into them.
-  const sendWebhook = createWebhooks({ proxyEnv, now });
+  const sendToService = createServices(deps);
 
   /** @param smtp The mail server where it is known; it is read otherwise. */
-  async function send({ channel, target }: OpenChannel, message: AlertMessage, knownSmtp?: Smtp): Promise<void> {
-    if (channel.kind === "webhook") {
-      const send = channel.owner === gatewayOwner ? sendOwnWebhook : sendWebhook;
-      await send({ url: target.url ?? "", secret: target.secret }, message);
-      return;
-    }
+  async function send(open: OpenChannel, message: AlertMessage, knownSmtp?: Smtp): Promise<void> {
+    const { channel, target } = open;
+    if (channel.kind !== "email") return await sendToService(open, message);
     const smtp = knownSmtp ?? (await findSmtp(deps));
     if (smtp === undefined) throw new DeliveryError("No mail server is configured");
     await sendEmail(smtp, target.to ?? (await findEmails(store, channel.owner)), {
-      ...message,
+      id: message.id,
       subject: toSubject(message),
+      text: toMailText(message),
     });
   }
 
   /** Sends and records the outcome. Returns why it failed. */
-  async function attempt(id: string, message: AlertMessage): Promise<string | undefined> {
-    let error: string | undefined;
+  async function attempt(id: string, message: AlertMessage): Promise<DeliveryError | undefined> {
+    let error: DeliveryError | undefined;
     try {
-      await send(await openChannel(store, secrets, id), message);
+      const open = await openChannel(store, secrets, id);
+      await send(open, open.channel.kind === "pagerduty" ? await dropEnded(open, message) : message);
     } catch (thrown) {
-      error =
-        thrown instanceof DeliveryError || thrown instanceof GatewayError
-          ? thrown.message
-          : "The message could not be sent";
+      if (thrown instanceof DeliveryError) error = thrown;
+      else error = new DeliveryError(thrown instanceof GatewayError ? thrown.message : "The message could not be sent");
       log.warn("alert_not_sent", { channel: id, error: thrown });
     }
-    await recordOutcome(store, id, { error, now: now() });
+    await recordOutcome(store, id, { error: error?.message, now: now() });
     return error;
+  }
+
+  /**
+   * Leaves out alerts that have ended since the message was queued: an incident that is triggered after its end was sent
+   * would stay open.
+   */
+  async function dropEnded({ channel }: OpenChannel, message: AlertMessage): Promise<AlertMessage> {
+    if (message.type !== "alert") return message;
+    const firing = await readEpisodeIds(store, channel.owner);
+    return { ...message, alerts: message.alerts.filter(({ id, status }) => status === "resolved" || firing.has(id)) };
   }
 
   async function deliver(row: { id: string; channel_id: string; body: string; attempts: number; next_at: number }) {
@@ -88,13 +95,14 @@ export function createDelivery(deps: DeliveryDeps) {
     if (numUpdatedRows === 0n) return;
     const error = await attempt(row.channel_id, JSON.parse(row.body) as AlertMessage);
     const pauseMs = pausesMs[row.attempts];
-    if (error === undefined || pauseMs === undefined) {
+    if (error === undefined || error.isFinal || pauseMs === undefined) {
       await db.deleteFrom("alert_messages").where("id", "=", row.id).execute();
       return;
     }
+    const waitMs = Math.max(pauseMs, Math.min(error.retryAfterMs ?? 0, retryAfterMsMax));
     await db
       .updateTable("alert_messages")
-      .set({ next_at: now() + pauseMs })
+      .set({ next_at: now() + waitMs })
       .where("id", "=", row.id)
       .execute();
   }
@@ -113,7 +121,7 @@ export function createDelivery(deps: DeliveryDeps) {
       await Promise.all(due.map(deliver));
     },
     /** Sends a test message. Returns why it failed. */
-    sendTest: (id: string) => attempt(id, createTestMessage()),
+    sendTest: async (id: string) => (await attempt(id, createTestMessage(config.publicUrl, now())))?.message,
   };
 }
 

@@ -1,9 +1,21 @@
-export { addChannel, type Channel, deleteChannel, listChannels } from "./channels.ts";
+export {
+  addChannel,
+  type Channel,
+  type ChannelFilter,
+  changeChannel,
+  channelKinds,
+  deleteChannel,
+  filterDefault,
+  listChannels,
+  type Target,
+} from "./channels.ts";
 export { createDelivery, findSmtp } from "./deliver.ts";
 export { sendEmail } from "./email.ts";
 export type { VerifyLedger } from "./ledger-check.ts";
 export {
   addMetricRule,
+  baselineDays,
+  baselineMinutes,
   changeMetricRule,
   deleteMetricRule,
   listMetricRules,
@@ -12,8 +24,9 @@ export {
   ruleMinutes,
 } from "./metric-rules.ts";
 export { openAlerts } from "./open-alerts.ts";
-export { muteAlert, readFiring, readHistory, readMutes } from "./record-findings.ts";
+export { type FiringAlert, muteAlert, readFiring, readHistory } from "./record-findings.ts";
 export { getRuleInfo, type Rule, ruleNames } from "./rules.ts";
 export { ServiceHealth } from "./service-health.ts";
 export { gatewayOwner, getRulesOf, type RuleSetting, readRules, type Smtp, writeRule, writeSmtp } from "./settings.ts";
+export { type AlertSubject, type Severity, severities } from "./subject.ts";
 export { checkWebhookUrl } from "./webhook.ts";

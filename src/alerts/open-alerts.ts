@@ -4,12 +4,14 @@ import type { Kernel } from "../kernel/index.ts";
 import type { ProviderHealth } from "../providers/index.ts";
 import { listChannels, openChannel } from "./channels.ts";
 import { createDelivery, type DeliveryDeps, findSmtp } from "./deliver.ts";
+import { queueDigests, type ReadDigestFigures } from "./digest.ts";
+import { toAlertKey } from "./episode.ts";
 import { tryAcquireLease } from "./leases.ts";
 import { checkLedger, type VerifyLedger } from "./ledger-check.ts";
 import { DeliveryError } from "./message.ts";
 import { checkMetricRules, listMetricRules, type MeasureCalls } from "./metric-rules.ts";
 import { readNodeState, readSharedState } from "./read-state.ts";
-import { type OwnedFinding, readMutes, recordFindings, roundMs, toAlertId } from "./record-findings.ts";
+import { type OwnedFinding, readMutes, readStartTimes, recordFindings, roundMs } from "./record-findings.ts";
 import { checkNode, checkService, checkShared, type Finding, type Thresholds } from "./rules.ts";
 import type { ServiceHealth } from "./service-health.ts";
 import { gatewayOwner, readRules, toThresholds } from "./settings.ts";
@@ -33,6 +35,8 @@ export interface AlertsDeps extends DeliveryDeps {
   readonly usedModels: () => Promise<ReadonlySet<string>>;
   /** Measures calls, for rules of the operator's own. */
   readonly measure: MeasureCalls;
+  /** Reads the figures of digests. */
+  readonly readDigestFigures: ReadDigestFigures;
   readonly service: ServiceHealth;
   /** Verifies the ledger apart from this process; absent: it is not verified by itself. */
   readonly verifyLedger?: VerifyLedger | undefined;
@@ -42,8 +46,8 @@ export interface AlertsDeps extends DeliveryDeps {
 export function createAlerts(deps: AlertsDeps) {
   const { store, config, kernel, now, service } = deps;
   const { deliverDue, send } = createDelivery(deps);
-  const idOf = (finding: Finding) => toAlertId({ owner: gatewayOwner, ...finding });
-  const storeless = new StorelessAlerts({ send, idOf, publicUrl: config.publicUrl });
+  const keyOf = (finding: Finding) => toAlertKey({ owner: gatewayOwner, ...finding });
+  const storeless = new StorelessAlerts({ send, keyOf, publicUrl: config.publicUrl });
   let evaluatedAt = Number.NEGATIVE_INFINITY;
   const remember = async (thresholds: Thresholds) => {
     storeless.remember({ ...(await readChannels(deps)), thresholds });
@@ -77,13 +81,20 @@ export function createAlerts(deps: AlertsDeps) {
       if (await tryAcquireLease(store, "shared", turnMs, at)) {
         const shared = await readSharedState(store, { walletBelow: thresholds.wallet_low ?? 0, now: at });
         add(gatewayOwner, checkShared(shared, thresholds));
-        add(gatewayOwner, await checkMetricRules(await listMetricRules(store), deps.measure, at));
+        add(
+          gatewayOwner,
+          await checkMetricRules(store, await listMetricRules(store), { measure: deps.measure, now: at }),
+        );
         await checkAccounts(deps, at, add);
       }
       const sentAlerts = storeless.listTold(ofService);
       await recordFindings(store, findings, { now: at, publicUrl: config.publicUrl, sentAlerts });
       storeless.handOver(sentAlerts);
       await remember(thresholds);
+    },
+    /** Queues the digests that are due. */
+    async queueDigests(): Promise<void> {
+      await queueDigests(deps);
     },
     /** Verifies the ledger, once a day on one of the nodes. */
     async checkLedger(): Promise<void> {
@@ -104,7 +115,8 @@ async function readChannels(deps: AlertsDeps): Promise<Omit<Remembered, "thresho
     if (channel !== undefined) channels.push(channel);
   }
   const muted = await readMutes(store, now());
-  return { channels, smtp: await findSmtp(deps), muted: new Set(muted.keys()) };
+  const startedAt = await readStartTimes(store, gatewayOwner);
+  return { channels, smtp: await findSmtp(deps), muted: new Set(muted.keys()), startedAt };
 }
 
 /** The rules of account holders who have a channel. */
@@ -143,6 +155,7 @@ export function openAlerts(deps: AlertsDeps): () => void {
     startTimer(alerts.watch, watchMs, report),
     startTimer(alerts.evaluate, roundMs, report),
     startTimer(alerts.deliverDue, deliverMs, report),
+    startTimer(alerts.queueDigests, roundMs, report),
     startTimer(alerts.checkLedger, roundMs, report),
   ];
   return () => {

@@ -2,12 +2,15 @@ import { nanodollarsPerUsd } from "../contract/index.ts";
 import type { SpentBudget } from "../db/index.ts";
 import type { Model } from "../provider/index.ts";
 import { type FailedCalls, failureMinutes, type ServiceState } from "./service-health.ts";
+import { gatewaySubject, type OwnedSubject, type Severity } from "./subject.ts";
 
 const dayMs = 86_400_000;
 const minuteMs = 60_000;
 
 /** A rule: the unit and default of its threshold, and how long a problem must last before a message is sent. */
 interface RuleInfo {
+  /** The severity at each level, from 1; the last one holds for higher levels. */
+  readonly severities: readonly Severity[];
   readonly unit?: "usd" | "percent" | "days";
   /** In nanodollars for `usd`. */
   readonly threshold?: number;
@@ -17,18 +20,19 @@ interface RuleInfo {
 }
 
 export const rules = {
-  wallet_low: { unit: "usd", threshold: 1_000_000_000, isForAccounts: true },
+  // An empty wallet stops one customer, and wakes nobody at night.
+  wallet_low: { severities: ["info", "warning"], unit: "usd", threshold: 1_000_000_000, isForAccounts: true },
   /** Minimum share of a budget for an alert; it alerts at 50, 80 and 100 %. */
-  budget: { unit: "percent", threshold: 50, isForAccounts: true },
-  store_failing: {},
-  calls_failing: { unit: "percent", threshold: 5 },
-  provider_failing: { delayMs: minuteMs },
-  circuit_open: {},
-  model_retires: { unit: "days", threshold: 30 },
-  usage_implausible: {},
-  usage_estimated: { unit: "percent", threshold: 10 },
-  ledger_difference: {},
-  disk_full: { unit: "percent", threshold: 90 },
+  budget: { severities: ["info", "info", "warning"], unit: "percent", threshold: 50, isForAccounts: true },
+  store_failing: { severities: ["critical"] },
+  calls_failing: { severities: ["critical"], unit: "percent", threshold: 5 },
+  provider_failing: { severities: ["warning", "critical"], delayMs: minuteMs },
+  circuit_open: { severities: ["warning"] },
+  model_retires: { severities: ["info", "warning"], unit: "days", threshold: 30 },
+  usage_implausible: { severities: ["warning"] },
+  usage_estimated: { severities: ["info"], unit: "percent", threshold: 10 },
+  ledger_difference: { severities: ["critical"] },
+  disk_full: { severities: ["warning", "critical"], unit: "percent", threshold: 90 },
 } as const satisfies Record<string, RuleInfo>;
 
 export type Rule = keyof typeof rules;
@@ -39,10 +43,22 @@ export const getRuleInfo = (rule: Rule): RuleInfo => rules[rule];
 export interface Finding {
   /** `metric`: a rule of the operator's own, whose id is the subject. */
   readonly rule: Rule | "metric";
+  /** Identifies the problem among those of its rule. */
   readonly subject: string;
+  readonly about: OwnedSubject;
   readonly level: number;
+  readonly severity: Severity;
   readonly text: string;
 }
+
+/** A finding of one of the gateway's own rules, whose level says how severe it is. */
+function toFinding(finding: Omit<Finding, "severity"> & { readonly rule: Rule }): Finding {
+  const all = getRuleInfo(finding.rule).severities;
+  return { ...finding, severity: all[Math.min(finding.level, all.length) - 1] ?? "warning" };
+}
+
+const toNode = (name: string) => ({ type: "node", id: name, name }) as const;
+const toProvider = (name: string) => ({ type: "provider", id: name, name }) as const;
 
 /** The threshold of each rule that is switched on; of a rule without one it is 0. */
 export type Thresholds = Partial<Record<Rule, number>>;
@@ -112,7 +128,7 @@ export function checkService(state: ServiceState, thresholds: Thresholds, now: n
 function findTrouble({ gateway, trouble }: ServiceState, now: number): Finding[] {
   if (trouble === undefined || now - trouble.since < troubleMs) return [];
   const text = `The gateway ${gateway} refuses calls. ${trouble.text}`;
-  return [{ rule: "store_failing", subject: gateway, level: 1, text }];
+  return [toFinding({ rule: "store_failing", subject: gateway, about: toNode(gateway), level: 1, text })];
 }
 
 /**
@@ -123,7 +139,7 @@ function findFailingCalls({ gateway, long, short }: ServiceState, threshold: num
   if (long.failed < failedCallsMin || !isBeyond(long) || !isBeyond(short)) return [];
   const shareOf = ({ calls, failed }: FailedCalls) => `${Math.floor((failed * 100) / calls)} %`;
   const text = `${shareOf(long)} of the calls of the gateway ${gateway} ended with 500 or 503 in ${failureMinutes.long} minutes, ${shareOf(short)} in the last ${failureMinutes.short}`;
-  return [{ rule: "calls_failing", subject: gateway, level: 1, text }];
+  return [toFinding({ rule: "calls_failing", subject: gateway, about: toNode(gateway), level: 1, text })];
 }
 
 /** Checks the state of one node. */
@@ -154,8 +170,9 @@ function findLowWallets({ wallets }: SharedState, threshold: number): Finding[] 
     .filter(({ nanodollars }) => nanodollars < threshold)
     .map(({ accountId, account, nanodollars }) => {
       const isEmpty = nanodollars <= 0;
-      const text = `${toLine(account)}: balance ${toDollars(nanodollars)}, below ${toDollars(threshold)}`;
-      return { rule: "wallet_low", subject: accountId, level: isEmpty ? 2 : 1, text };
+      const text = `${toName(account)}: balance ${toDollars(nanodollars)}, below ${toDollars(threshold)}`;
+      const about = { type: "account", id: accountId, name: account } as const;
+      return toFinding({ rule: "wallet_low", subject: accountId, about, level: isEmpty ? 2 : 1, text });
     });
 }
 
@@ -181,20 +198,32 @@ function findSpentBudgets({ budgets }: SharedState, threshold: number): Finding[
         : `budget of this ${period}`;
     const text = `${toSpender(budget)} has spent ${percent} % of its ${span}: ${spent}`;
     const subject = `${id} ${accountId} ${keyId ?? name}`;
-    return { rule: "budget", subject, level: Math.max(1, level), text };
+    return toFinding({ rule: "budget", subject, about: toBudgetSubject(budget), level: Math.max(1, level), text });
   });
 }
 
-function toSpender({ subject, keyId, name, account }: SpentBudget): string {
-  if (subject === "account" || subject === "team") return `The ${subject} ${toLine(account)}`;
-  if (subject === "key") return `The API key “${toLine(name)}” (${keyId})`;
-  const words = subject.replace("_", " ");
-  return `${name === "" ? `Requests without ${words}` : `The ${words} “${toLine(name)}”`} of ${toLine(account)}`;
+function toBudgetSubject({ subject, accountId, keyId, name, account }: SpentBudget): OwnedSubject {
+  if (subject === "key") return { type: "key", id: keyId ?? "", name, accountId };
+  if (subject === "account" || subject === "team") return { type: "account", id: accountId, name: account };
+  return { type: subject, id: name, name, accountId };
 }
 
-/** A name that anybody in an account may have chosen: one short line without the signs of Slack for mentions and links. */
-function toLine(name: string): string {
-  const line = name.replaceAll(/[\s\p{C}<>]+/gu, " ").trim();
+function toSpender({ subject, keyId, name, account }: SpentBudget): string {
+  if (subject === "account" || subject === "team") return `The ${subject} ${toName(account)}`;
+  if (subject === "key") return `The API key “${toName(name)}” (${keyId})`;
+  const words = subject.replace("_", " ");
+  return `${name === "" ? `Requests without ${words}` : `The ${words} “${toName(name)}”`} of ${toName(account)}`;
+}
+
+/**
+ * A name that anybody in an account may have chosen: one short line without the signs of Slack for mentions and links, in
+ * which nobody is called by a mention of everybody.
+ */
+export function toName(name: string): string {
+  const line = name
+    .replaceAll(/[\s\p{C}<>]+/gu, " ")
+    .trim()
+    .replaceAll(/@(?=(?:all|channel|everyone|here)\b)/gi, "@\u200b");
   return line.length > nameLengthMax ? `${line.slice(0, nameLengthMax)}…` : line;
 }
 
@@ -202,21 +231,15 @@ function findEstimates({ usage: { calls, estimated } }: SharedState, threshold: 
   if (calls < estimatedCallsMin || estimated * 100 <= calls * threshold) return [];
   const percent = Math.floor((estimated * 100) / calls);
   const text = `The usage of ${percent} % of the latest ${calls} calls was estimated, because their providers did not report usage`;
-  return [{ rule: "usage_estimated", subject: "calls", level: 1, text }];
+  return [toFinding({ rule: "usage_estimated", subject: "calls", about: gatewaySubject, level: 1, text })];
 }
 
 function findLedgerDifferences({ ledger }: SharedState): Finding[] {
   if (ledger === undefined || ledger.differences === 0) return [];
   const first = ledger.first === undefined ? "" : `: ${ledger.first}`;
   const count = ledger.differences === 1 ? "1 difference" : `${ledger.differences} differences`;
-  return [
-    {
-      rule: "ledger_difference",
-      subject: "ledger",
-      level: 1,
-      text: `The ledger's verification found ${count}${first}`,
-    },
-  ];
+  const text = `The ledger's verification found ${count}${first}`;
+  return [toFinding({ rule: "ledger_difference", subject: "ledger", about: gatewaySubject, level: 1, text })];
 }
 
 function findOpenCircuits({ routes }: NodeState): Finding[] {
@@ -227,7 +250,7 @@ function findOpenCircuits({ routes }: NodeState): Finding[] {
   return [...open].map(([plugin, paused]) => {
     const count = paused.length === 1 ? "1 route" : `${paused.length} routes`;
     const text = `${count} of provider ${plugin} paused after failures: ${listNames(paused.map(({ model }) => model))}`;
-    return { rule: "circuit_open", subject: plugin, level: 1, text };
+    return toFinding({ rule: "circuit_open", subject: plugin, about: toProvider(plugin), level: 1, text });
   });
 }
 
@@ -241,7 +264,10 @@ function findFailingProviders({ providers }: NodeState): Finding[] {
     const what = isDown
       ? `The provider ${provider} is ${state === "refused" ? "refusing the gateway's key" : "failing"}${reason === undefined ? "" : `: ${reason}`}`
       : `${keys.unusable} of ${keys.total} API keys of provider ${provider} cannot be used: the provider refuses or limits them`;
-    return [{ rule: "provider_failing" as const, subject: provider, level: isDown ? 2 : 1, text: `${what}.${last}` }];
+    const about = toProvider(provider);
+    return [
+      toFinding({ rule: "provider_failing", subject: provider, about, level: isDown ? 2 : 1, text: `${what}.${last}` }),
+    ];
   });
 }
 
@@ -249,7 +275,7 @@ function findImplausible({ routes }: NodeState): Finding[] {
   const plugins = new Set(routes.filter(({ isImplausible }) => isImplausible).map(({ plugin }) => plugin));
   return [...plugins].map((plugin) => {
     const text = `The provider ${plugin} reported more usage than a call can have; the maximum for the call was charged`;
-    return { rule: "usage_implausible", subject: plugin, level: 1, text };
+    return toFinding({ rule: "usage_implausible", subject: plugin, about: toProvider(plugin), level: 1, text });
   });
 }
 
@@ -260,7 +286,9 @@ function findRetiring({ models }: NodeState, threshold: number, now: number): Fi
     if (days > threshold || days < -retiredDays) return [];
     const instead = successor === undefined ? "" : `; its successor is ${successor}`;
     const text = days > 0 ? `retires ${id} on ${retiredOn}` : `retired ${id} on ${retiredOn}`;
-    return { rule: "model_retires", subject: id, level: days > 0 ? 1 : 2, text: `The provider ${text}${instead}` };
+    const about = { type: "model", id, name: id } as const;
+    const level = days > 0 ? 1 : 2;
+    return toFinding({ rule: "model_retires", subject: id, about, level, text: `The provider ${text}${instead}` });
   });
 }
 
@@ -268,7 +296,8 @@ function findFullDisk({ disk }: NodeState, threshold: number): Finding[] {
   if (disk === undefined || disk.usedShare * 100 < threshold) return [];
   const percent = Math.floor(disk.usedShare * 100);
   const text = `The disk of ${disk.name} is ${percent} % full`;
-  return [{ rule: "disk_full", subject: disk.name, level: percent >= 98 ? 2 : 1, text }];
+  const about = toNode(disk.name);
+  return [toFinding({ rule: "disk_full", subject: disk.name, about, level: percent >= 98 ? 2 : 1, text })];
 }
 
 function listNames(names: readonly string[]): string {

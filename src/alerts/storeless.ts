@@ -1,5 +1,7 @@
-import type { Channel, Target } from "./channels.ts";
+import { type Channel, isTakenBy, type Target } from "./channels.ts";
+import { toEpisodeId } from "./episode.ts";
 import { type AlertMessage, type AlertNotice, createMessage } from "./message.ts";
+import { toLink, toPage } from "./pages.ts";
 import type { Finding, Thresholds } from "./rules.ts";
 import type { Smtp } from "./settings.ts";
 
@@ -19,8 +21,10 @@ export interface Remembered {
   readonly channels: readonly OpenChannel[];
   readonly smtp: Smtp | undefined;
   readonly thresholds: Thresholds;
-  /** Ids of alerts. */
+  /** Keys of alerts. */
   readonly muted: ReadonlySet<string>;
+  /** Since when alerts are firing, by their keys. */
+  readonly startedAt: ReadonlyMap<string, number>;
 }
 
 /** An alert that was sent without the database. */
@@ -44,7 +48,8 @@ interface Telling {
 
 interface StorelessOptions {
   readonly send: (channel: OpenChannel, message: AlertMessage, smtp: Smtp | undefined) => Promise<void>;
-  readonly idOf: (finding: Finding) => string;
+  /** Identifies an alert among those of now. */
+  readonly keyOf: (finding: Finding) => string;
   readonly publicUrl: string | undefined;
 }
 
@@ -56,7 +61,7 @@ interface StorelessOptions {
 export class StorelessAlerts {
   readonly #options: StorelessOptions;
   readonly #told = new Map<string, Telling>();
-  #remembered: Remembered = { channels: [], smtp: undefined, thresholds: {}, muted: new Set() };
+  #remembered: Remembered = { channels: [], smtp: undefined, thresholds: {}, muted: new Set(), startedAt: new Map() };
 
   constructor(options: StorelessOptions) {
     this.#options = options;
@@ -76,14 +81,18 @@ export class StorelessAlerts {
    * @param isNewSent Whether to send new findings; otherwise they are left to the database.
    */
   async tell(findings: readonly Finding[], at: number, isNewSent: boolean): Promise<void> {
-    const { channels, muted } = this.#remembered;
+    const { channels, muted, startedAt } = this.#remembered;
     const ids = new Set<string>();
     for (const finding of findings) {
-      const id = this.#options.idOf(finding);
+      const id = this.#options.keyOf(finding);
       ids.add(id);
       if (!isNewSent || this.#told.has(id) || muted.has(id) || channels.length === 0) continue;
       const never = { triedAt: Number.NEGATIVE_INFINITY, tries: 0, isHandedOver: false };
-      this.#told.set(id, { finding, since: at, status: "firing", waiting: [...channels], reached: [], ...never });
+      const { rule, severity, subject: subjectKey } = finding;
+      const waiting = channels.filter(({ channel }) => isTakenBy(channel, { rule, severity, subjectKey }));
+      // One that the database sent already goes on as the same one.
+      const since = startedAt.get(id) ?? at;
+      this.#told.set(id, { finding, since, status: "firing", waiting, reached: [], ...never });
     }
     for (const [id, telling] of this.#told) {
       if (telling.isHandedOver) {
@@ -109,7 +118,7 @@ export class StorelessAlerts {
   listTold(findings: readonly Finding[]): ReadonlyMap<string, ToldAlert> {
     const alerts = new Map<string, ToldAlert>();
     for (const finding of findings) {
-      const id = this.#options.idOf(finding);
+      const id = this.#options.keyOf(finding);
       const telling = this.#told.get(id);
       if (telling === undefined || telling.reached.length === 0) continue;
       alerts.set(id, { at: telling.since, level: telling.finding.level });
@@ -130,8 +139,20 @@ export class StorelessAlerts {
     if (waiting.length === 0 || at - telling.triedAt < retryMs) return;
     telling.triedAt = at;
     telling.tries += 1;
-    const notice = { rule: finding.rule, status, text: finding.text, since: new Date(since).toISOString() };
-    const message = createMessage([notice], this.#options.publicUrl);
+    const { publicUrl, keyOf } = this.#options;
+    const { rule, text, severity, about } = finding;
+    const notice: AlertNotice = {
+      id: toEpisodeId(keyOf(finding), since),
+      rule,
+      status,
+      severity,
+      subject: { type: about.type, id: about.id, name: about.name },
+      text,
+      link: toLink(publicUrl, toPage(finding, true)),
+      started_at: new Date(since).toISOString(),
+      resolved_at: status === "resolved" ? new Date(at).toISOString() : null,
+    };
+    const message = createMessage([notice], publicUrl);
     const failed = await Promise.all(
       waiting.map(async (channel) => {
         try {

@@ -12,30 +12,45 @@ export interface WebhookOptions {
   readonly now: () => number;
 }
 
-/** Sends a message to a webhook, once. @throws {DeliveryError} */
-export type SendWebhook = (to: { url: string; secret?: string | undefined }, message: AlertMessage) => Promise<void>;
+/** A body for a receiver. */
+export interface Post {
+  readonly url: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly content: unknown;
+  /** Name of the service, whose 4xx will not change by another attempt; absent: the operator's own webhook. */
+  readonly service?: string | undefined;
+}
 
-/**
- * Webhooks are reached at public addresses over https, and at the addresses that the operator listed over http too. They
- * are signed as Standard Webhooks are.
- */
-export function createWebhooks({ networks, proxyEnv, now }: WebhookOptions): SendWebhook {
+/** Posts JSON, once. @throws {DeliveryError} */
+export type SendPost = (post: Post) => Promise<void>;
+
+/** Receivers are reached at public addresses over https, and at the addresses that the operator listed over http too. */
+export function createPosts({ networks, proxyEnv }: Omit<WebhookOptions, "now">): SendPost {
   const { has: isListed } = createNetworkList(networks ?? []);
   const overTls = createPublicRequest({
     proxyEnv,
     isPublic: (address) => isPublicAddress(address) || isListed(address),
   });
   const plain = createPublicRequest({ isPublic: isListed });
-  return async ({ url: text, secret }, message) => {
+  return async ({ url: text, headers, content, service }) => {
     const url = new URL(text);
-    const body = JSON.stringify(message);
+    const body = JSON.stringify(content);
     const signal = AbortSignal.timeout(sendMsMax);
     const end = new AbortController();
     try {
       const send = url.protocol === "http:" ? plain : overTls;
-      const headers = { ...toHeaders(message.id, body, secret, now()), "content-length": `${Buffer.byteLength(body)}` };
-      const { status } = await send(url, AbortSignal.any([signal, end.signal]), { headers, body });
-      if (status < 200 || status > 299) throw new DeliveryError(`The webhook answered ${status}`);
+      const all = {
+        "content-type": "application/json",
+        ...headers,
+        "content-length": `${Buffer.byteLength(body)}`,
+      };
+      const answer = await send(url, AbortSignal.any([signal, end.signal]), { headers: all, body });
+      const { status } = answer;
+      if (status >= 200 && status <= 299) return;
+      throw new DeliveryError(`${service ?? "The webhook"} answered ${status}`, {
+        retryAfterMs: readRetryAfter(answer.headers.get("retry-after")),
+        isFinal: service !== undefined && status >= 400 && status < 500 && status !== 408 && status !== 429,
+      });
     } catch (error) {
       const isLate = signal.aborted;
       throw toDeliveryError(error, { isLate, protocol: url.protocol, isPublicOnly: networks === undefined });
@@ -44,6 +59,26 @@ export function createWebhooks({ networks, proxyEnv, now }: WebhookOptions): Sen
       end.abort();
     }
   };
+}
+
+/** Sends a message to a webhook, once. @throws {DeliveryError} */
+export type SendWebhook = (to: { url: string; secret?: string | undefined }, message: AlertMessage) => Promise<void>;
+
+/** Webhooks are signed as Standard Webhooks are. */
+export function createWebhooks({ now, ...options }: WebhookOptions): SendWebhook {
+  const post = createPosts(options);
+  return ({ url, secret }, message) => {
+    return post({ url, content: message, headers: toHeaders(message.id, JSON.stringify(message), secret, now()) });
+  };
+}
+
+/** Seconds of a `retry-after`; a date is read as well. */
+function readRetryAfter(value: string | null): number | undefined {
+  if (value === null) return undefined;
+  const seconds = /^\d{1,7}(\.\d{1,6})?$/.test(value.trim()) ? Number(value) : undefined;
+  if (seconds !== undefined) return seconds * 1000;
+  const at = Date.parse(value);
+  return Number.isNaN(at) ? undefined : Math.max(0, at - Date.now());
 }
 
 /**
@@ -75,7 +110,7 @@ function invalidUrl(message: string): GatewayError {
 /** `webhook-signature` is the HMAC-SHA256 of `id.timestamp.body`, in base64, after its version. */
 function toHeaders(id: string, body: string, secret: string | undefined, now: number): Record<string, string> {
   const at = String(Math.floor(now / 1000));
-  const headers = { "content-type": "application/json", "webhook-id": id, "webhook-timestamp": at };
+  const headers = { "webhook-id": id, "webhook-timestamp": at };
   if (secret === undefined) return headers;
   const key = Buffer.from(secret.replace(/^whsec_/, ""), "base64");
   const signature = createHmac("sha256", key).update(`${id}.${at}.${body}`).digest("base64");

@@ -849,17 +849,37 @@ interface UsageProgressTable {
   upto: string | null;
 }
 
+type AlertSeverity = "info" | "warning" | "critical";
+
+/** The subject of an alert. */
+interface AlertSubjectColumns {
+  subject_type: "gateway" | "node" | "account" | "key" | "provider" | "model" | "session" | "tag" | "end_user";
+  subject_id: string;
+  subject_name: string;
+  /** Path of the dashboard's page about it. */
+  page: string;
+}
+
 /** Where alerts are sent. In these tables `owner` is an account, or `gateway` for the operator. */
 interface AlertChannelsTable {
   id: string;
   owner: string;
-  kind: "webhook" | "email";
+  kind: "webhook" | "email" | "slack" | "pagerduty" | "teams" | "discord";
   /** Its name in the dashboard; no secret. */
   label: string;
   /** Encrypted JSON: address and secret. */
   target: Uint8Array;
   /** The id of the secrets key that encrypted it. */
   secrets_id: string;
+  /** JSON: the rules whose alerts are sent, and ids of custom rules; null: all. */
+  rules: string | null;
+  /** Alerts that are less severe are not sent. */
+  severity: AlertSeverity;
+  digest: "off" | "daily" | "weekly";
+  /** Hour of the day, UTC. */
+  digest_hour: number;
+  /** When the next digest is due; null: none is sent. */
+  digest_at: number | null;
   created_at: number;
   /** When a message was last accepted; null: never. */
   sent_at: number | null;
@@ -879,31 +899,36 @@ interface AlertRulesTable {
 }
 
 /** Alerts that last, one row per subject. */
-interface AlertsTable {
+interface AlertsTable extends AlertSubjectColumns {
   /** Owner, rule and subject. */
   id: string;
   owner: string;
   rule: string;
+  /** Identifies the problem among those of its rule; the id of a custom rule. */
+  subject_key: string;
   text: string;
   /** Rises when it gets worse. */
   level: number;
+  /** 0 is `info`, 1 `warning`, 2 `critical`. */
+  severity: number;
   since_at: number;
   /** When a node last found it. */
   seen_at: number;
   /** When the last message about it was queued; null: none was. */
   notified_at: number | null;
   notified_level: number | null;
+  /** The highest severity of these messages: whoever got one hears of the end. */
+  notified_severity: number | null;
 }
 
 /** Alerts that are over. */
-interface AlertHistoryTable {
+interface AlertHistoryTable extends AlertSubjectColumns {
+  /** The id of the episode, which messages have. */
   id: string;
-  /** The `id` that it had among the alerts. */
-  alert_id: string;
   owner: string;
   rule: string;
   text: string;
-  level: number;
+  severity: number;
   since_at: number;
   ended_at: number;
 }
@@ -927,11 +952,16 @@ interface MetricRulesTable {
   /** The id of its account, key, model or provider; empty for the gateway. */
   subject: string;
   comparison: "above" | "below";
-  /** In percent, milliseconds, nanodollars or calls. */
+  /** In percent, milliseconds, nanodollars or calls; with a baseline, in hundredths of it. */
   threshold: number;
+  /** The days before whose same hours are compared with; 0: none, the threshold is fixed. */
+  baseline_days: number;
+  /** With a baseline: smaller values raise no alert; in the unit of the metric. */
+  minimum: number;
   minutes: number;
   /** With fewer calls nothing is said; not of spend and calls. */
   calls_min: number;
+  severity: AlertSeverity;
   /** Flag. */
   enabled: number;
   created_at: number;

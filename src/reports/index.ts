@@ -10,9 +10,17 @@ export {
   toStatementRows,
   toStatementsRow,
 } from "./describe-statement.ts";
+export { type DigestSpan, readDigestFigures } from "./digest-figures.ts";
 export { describeCharge, type ExplainedCharge, explainCharge } from "./explain-charge.ts";
 export { type CallsWanted, exportCalls, exportEnds, type WrittenCall } from "./export-calls.ts";
-export { type MeasureQuery, type Measures, measureCalls, readUsedModels } from "./measure.ts";
+export {
+  type CompareQuery,
+  type MeasureQuery,
+  type Measures,
+  measureCalls,
+  measureSameHours,
+  readUsedModels,
+} from "./measure.ts";
 export { PriceBook } from "./price-book.ts";
 export { RefusalLog, refusalsOfAccountMax } from "./refusal-log.ts";
 export {

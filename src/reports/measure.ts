@@ -72,21 +72,55 @@ async function measureHours(store: Store, { filter, minutes, now }: MeasureQuery
   const last = Math.floor(now / hourMs);
   const count = Math.round(minutes / 60);
   const starts = Array.from({ length: count }, (_, index) => last - count + 1 + index);
+  return (await measureStarts(store, filter, starts)).measures;
+}
+
+/** Calls of whole hours, and of the same hours of days before. */
+export interface CompareQuery extends MeasureQuery {
+  readonly days: number;
+  /** Whether the running hour is left out; otherwise it is the last one. */
+  readonly isWhole: boolean;
+}
+
+/**
+ * Measures the calls of some hours, and those of the same hours of the days before. Days before the first one with a call
+ * in these hours do not count; later ones without calls do.
+ */
+export async function measureSameHours(store: Store, { filter, minutes, now, days, isWhole }: CompareQuery) {
+  const end = Math.floor(now / hourMs) + (isWhole ? 0 : 1);
+  const count = Math.round(minutes / 60);
+  const startsOf = (day: number) => Array.from({ length: count }, (_, hour) => end - count + hour - day * hoursPerDay);
+  const before = Array.from({ length: days }, (_, day) => startsOf(day + 1)).flat();
+  const current = await measureStarts(store, filter, startsOf(0));
+  const past = await measureStarts(store, filter, before);
+  const first = Math.min(...past.hours);
+  const counted = past.hours.length === 0 ? 0 : Math.ceil((end - first) / hoursPerDay) - 1;
+  return { current: current.measures, before: past.measures, days: counted };
+}
+
+/** Measures of the calls of some hours, and the hours that have any. */
+async function measureStarts(store: Store, filter: MeasureQuery["filter"], starts: readonly number[]) {
   const query = { filter, hours: 1, starts } as const;
-  const totals = readFigures(sumFigures((await readTotals(store, query)).values()));
+  const byHour = await readTotals(store, query);
+  const totals = readFigures(sumFigures(byHour.values()));
   const options = { group: "status", rank: "requests", limit: statusesMax, charted: 0 } as const;
   const { groups } = await readGroups(store, query, options);
   const failed = groups
     .filter(({ value }) => Number(value) >= failedFrom)
     .map(({ total }) => readFigures(total))
     .reduce((sum, { requests, failures }) => sum + requests + failures, 0);
-  return {
+  const measures: Measures = {
     calls: totals.requests + totals.failures,
     failed,
     costNanodollars: totals.cost_nanodollars,
     durationMs: totals.durationMs.p95,
     firstByteMs: totals.firstByteMs.p95,
   };
+  const hours = [...byHour].flatMap(([hour, figures]) => {
+    const { requests, failures } = readFigures(figures);
+    return requests + failures > 0 ? [hour] : [];
+  });
+  return { measures, hours };
 }
 
 /** The models that were called in the days until now, by their ids. */

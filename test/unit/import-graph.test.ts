@@ -86,6 +86,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     "tenants",
     "keys",
     "identity",
+    "alerts",
     "kernel",
     "observability",
     "http",

@@ -13,6 +13,7 @@ import {
   quotaSet,
 } from "./account.ts";
 import { adminKeyCreate, adminKeyList, adminKeyRevoke } from "./admin-key.ts";
+import { alertList } from "./alert.ts";
 import { auditList } from "./audit.ts";
 import { catalogueCheck, models } from "./catalogue.ts";
 import { catalogueSign, catalogueUpdate } from "./catalogue-update.ts";
@@ -68,6 +69,7 @@ const own: readonly Command[] = [
   keySet,
   keyRotate,
   keyRevoke,
+  alertList,
   ...declaredCommands,
   limitSet,
   adminKeyCreate,

@@ -695,21 +695,31 @@ create table alerts (
   id text not null primary key,
   owner text not null,
   rule text not null,
+  subject_key text not null,
   text text not null,
   level bigint not null,
+  severity bigint not null,
+  subject_type text not null,
+  subject_id text not null,
+  subject_name text not null,
+  page text not null,
   since_at bigint not null,
   seen_at bigint not null,
   notified_at bigint,
-  notified_level bigint
+  notified_level bigint,
+  notified_severity bigint
 );
 
 create table alert_history (
   id text not null primary key,
-  alert_id text not null,
   owner text not null,
   rule text not null,
   text text not null,
-  level bigint not null,
+  severity bigint not null,
+  subject_type text not null,
+  subject_id text not null,
+  subject_name text not null,
+  page text not null,
   since_at bigint not null,
   ended_at bigint not null
 );
@@ -731,8 +741,11 @@ create table metric_rules (
   subject text not null,
   comparison text not null,
   threshold bigint not null,
+  baseline_days bigint not null,
+  minimum bigint not null,
   minutes bigint not null,
   calls_min bigint not null,
+  severity text not null,
   enabled bigint not null,
   created_at bigint not null
 );
@@ -743,6 +756,11 @@ create table alert_channels (
   kind text not null,
   label text not null,
   target blob not null,
+  rules text,
+  severity text not null,
+  digest text not null,
+  digest_hour bigint not null,
+  digest_at bigint,
   created_at bigint not null,
   sent_at bigint,
   error text,

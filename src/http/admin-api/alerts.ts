@@ -1,10 +1,10 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { checkWebhookUrl, findSmtp, gatewayOwner, writeSmtp } from "../../alerts/index.ts";
+import { channelKinds, checkWebhookUrl, findSmtp, gatewayOwner, type Target, writeSmtp } from "../../alerts/index.ts";
 import { createQuietlyAudited } from "../../audit/index.ts";
 import { GatewayError, nullable } from "../../contract/index.ts";
 import type { ApiAdministrator } from "../../keys/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { emailFields, RuleChange, smtpFields, webhookFields } from "../forms/alerts.ts";
+import { emailFields, filterFields, RuleChange, SeverityName, smtpFields, webhookFields } from "../forms/alerts.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { type AdminApi, adminRoutes, describeDelete, describeRead, describeWrite } from "./guard.ts";
@@ -13,25 +13,45 @@ import { invalid, listOf, listParameters, pickPage, readPage, toList, toSeconds 
 const Mute = formBody({
   hours: nullable(Type.Integer({ minimum: 1, maximum: 24 * 365, description: "`null`: until it is ended manually" })),
 });
+const ChannelKind = Type.Union(channelKinds.map((kind) => Type.Literal(kind)));
 const NewChannel = formBody({
-  kind: Type.Union([Type.Literal("webhook"), Type.Literal("email")]),
-  url: Type.Optional(webhookFields.url),
+  kind: ChannelKind,
+  url: Type.Optional({
+    ...webhookFields.url,
+    description:
+      "Of a webhook, Slack, Teams or Discord; of PagerDuty in the EU https://events.eu.pagerduty.com/v2/enqueue",
+  }),
   secret: webhookFields.secret,
+  routing_key: Type.Optional(
+    Type.String({
+      pattern: "^[A-Za-z0-9]{32}$",
+      title: "the integration key of 32 characters",
+      maxLength: 32,
+      description: "Integration key of PagerDuty's Events API v2",
+    }),
+  ),
   to: Type.Optional(emailFields.to),
+  ...filterFields,
 });
+const ChannelChange = formBody(filterFields);
 const NewMailServer = formBody(smtpFields);
 
 const Time = Type.Integer();
 const AlertObject = Type.Object({
-  id: Type.String(),
+  id: Type.String({ description: "The same in all messages about it; another one if it comes again" }),
   object: Type.Literal("organization.alert"),
   state: Type.Union([Type.Literal("active"), Type.Literal("ended")]),
   rule: Type.String({ description: "The rule that triggered it; `metric`: a custom rule" }),
+  severity: SeverityName,
+  subject: Type.Object(
+    { type: Type.String(), id: Type.String(), name: Type.String() },
+    { description: "What it is about, such as a provider, account or key" },
+  ),
   text: Type.String(),
-  level: Type.Integer({ description: "2 and more is urgent" }),
+  link: nullable(Type.String({ description: "Page of the dashboard that helps; `null` without PUBLIC_URL" })),
   started_at: Time,
   notified_at: nullable(Type.Integer({ description: "Time of the last message about it" })),
-  ended_at: nullable(Time),
+  resolved_at: nullable(Time),
   muted: Type.Boolean({ description: "Whether it is muted" }),
   muted_until: nullable(Type.Integer({ description: "`null`: until it is ended manually" })),
 });
@@ -45,10 +65,14 @@ const RuleObject = Type.Object({
 const ChannelObject = Type.Object({
   id: Type.String(),
   object: Type.Literal("organization.alert.channel"),
-  kind: NewChannel.properties.kind,
+  kind: ChannelKind,
   label: Type.String({
     description: "The origin of a webhook, or the addresses. The full URL of a webhook is never returned",
   }),
+  rules: nullable(Type.Array(Type.String())),
+  severity: SeverityName,
+  digest: Type.String(),
+  digest_hour: Type.Integer(),
   created_at: Time,
   sent_at: nullable(Time),
   error: nullable(Type.String({ description: "Error of the last message; `null`: it was accepted" })),
@@ -172,18 +196,40 @@ function rulesController(deps: HttpDeps, api: AdminApi) {
   ];
 }
 
+/** The fields of each kind of channel. @throws {GatewayError} `invalid_request` */
+function readTarget(body: Static<typeof NewChannel>, networks: readonly string[]): Target {
+  const { kind, url, secret, routing_key: routingKey, to } = body;
+  const expectAbsent = (...names: readonly ("url" | "secret" | "routing_key" | "to")[]) => {
+    const name = names.find((one) => body[one] !== undefined);
+    if (name !== undefined) throw invalid(name, `A channel of kind ${kind} cannot have ${name}`);
+  };
+  switch (kind) {
+    case "email":
+      if (to === undefined) throw invalid("to", "An e-mail channel needs addresses in to");
+      expectAbsent("url", "secret", "routing_key");
+      return { to };
+    case "pagerduty":
+      if (routingKey === undefined)
+        throw invalid("routing_key", "A PagerDuty channel needs an integration key in routing_key");
+      expectAbsent("secret", "to");
+      return { routingKey, ...(url !== undefined && { url: checkWebhookUrl(url, networks) }) };
+    case "webhook":
+      if (url === undefined) throw invalid("url", "A webhook needs url");
+      expectAbsent("routing_key", "to");
+      return { url: checkWebhookUrl(url, networks), secret };
+    default:
+      if (url === undefined) throw invalid("url", `A channel of kind ${kind} needs the url of its webhook`);
+      expectAbsent("secret", "routing_key", "to");
+      return { url: checkWebhookUrl(url, networks) };
+  }
+}
+
 function channelsController(deps: HttpDeps, api: AdminApi) {
   const { alerts: actions } = api;
-  const { config } = deps;
-  const add = (admin: ApiAdministrator, { kind, url, secret, to }: Static<typeof NewChannel>) => {
-    if (kind === "webhook") {
-      if (url === undefined || to !== undefined) throw invalid("url", "A webhook needs url, and cannot have to");
-      const target = { url: checkWebhookUrl(url, config.alertNetworks ?? []), secret };
-      return actions.add(byAdministrator(admin), kind, target);
-    }
-    if (to === undefined || url !== undefined)
-      throw invalid("to", "An e-mail channel needs addresses in to, and cannot have url");
-    return actions.add(byAdministrator(admin), kind, { to });
+  const networks = deps.config.alertNetworks ?? [];
+  const add = (admin: ApiAdministrator, body: Static<typeof NewChannel>) => {
+    const { kind, url: _, secret: __, routing_key: ___, to: ____, ...filter } = body;
+    return actions.add(byAdministrator(admin), { kind, target: readTarget(body, networks), filter });
   };
   const route = adminRoutes(deps, api, { path: "/organization/alerts/channels", area: "alerts" });
   return [
@@ -208,8 +254,24 @@ function channelsController(deps: HttpDeps, api: AdminApi) {
       },
       {
         body: NewChannel,
-        detail: describeWrite("Create an alert channel: a webhook, or e-mail addresses", ChannelObject, {
-          description: "The address and secret of a webhook are stored encrypted and not shown again.",
+        detail: describeWrite(
+          "Create an alert channel: e-mail, a webhook, Slack, Teams, Discord or PagerDuty",
+          ChannelObject,
+          {
+            description: "Addresses, secrets and integration keys are stored encrypted and not shown again.",
+          },
+        ),
+      },
+    ),
+    route.post(
+      "/:channel_id",
+      async ({ admin, body, params: { channel_id: id } }) => {
+        return toChannel(await actions.change(byAdministrator(admin), id, body));
+      },
+      {
+        body: ChannelChange,
+        detail: describeWrite("Change which alerts and digests a channel gets", ChannelObject, {
+          description: "Absent fields stay as they are.",
         }),
       },
     ),
@@ -228,8 +290,9 @@ function channelsController(deps: HttpDeps, api: AdminApi) {
         return { id, object: "organization.alert.channel.test" as const, ok: error === null, error };
       },
       {
-        detail: describeWrite("Send a test message to a channel", TestObject, {
-          description: "If the message is not accepted, the response has `ok` false.",
+        detail: describeWrite("Send a test alert to a channel", TestObject, {
+          description:
+            "It has the form of a real alert; in PagerDuty it is resolved at once. If the message is not accepted, the response has `ok` false.",
         }),
       },
     ),
@@ -299,13 +362,13 @@ async function readAlerts(actions: AdminApi["alerts"]): Promise<(Static<typeof A
   const { active, history } = await actions.read(gatewayOwner);
   const object = "organization.alert" as const;
   return [
-    ...active.map(({ since, notified_at: notified, muted_until: until, ...alert }) => ({
-      ...{ object, ...alert, state: "active" as const, started_at: fromIso(since) as number },
-      ...{ notified_at: fromIso(notified), ended_at: null, muted_until: fromIso(until) },
+    ...active.map(({ started_at: started, notified_at: notified, muted_until: until, ...alert }) => ({
+      ...{ object, ...alert, state: "active" as const, started_at: fromIso(started) as number },
+      ...{ notified_at: fromIso(notified), muted_until: fromIso(until) },
     })),
-    ...history.map(({ since, ended, ...alert }) => ({
-      ...{ object, ...alert, state: "ended" as const, started_at: fromIso(since) as number },
-      ...{ notified_at: null, ended_at: fromIso(ended), muted: false, muted_until: null },
+    ...history.map(({ started_at: started, resolved_at: resolved, ...alert }) => ({
+      ...{ object, ...alert, state: "ended" as const, started_at: fromIso(started) as number },
+      ...{ notified_at: null, resolved_at: fromIso(resolved), muted: false, muted_until: null },
     })),
   ];
 }

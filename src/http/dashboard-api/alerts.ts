@@ -27,7 +27,7 @@ export function alertsController(deps: HttpDeps) {
     route.post(
       "/webhooks",
       ({ user: { accountId }, body: { url, secret } }) =>
-        actions.add({ owner: accountId }, "webhook", { url: checkWebhookUrl(url, []), secret }),
+        actions.add({ owner: accountId }, { kind: "webhook", target: { url: checkWebhookUrl(url, []), secret } }),
       { body: NewWebhook },
     ),
     route.post("/emails", async ({ user: { accountId, isEmailClaimed } }) => {
@@ -35,7 +35,7 @@ export function alertsController(deps: HttpDeps) {
         throw new GatewayError("conflict", "Alerts are sent only to verified e-mails; verify yours first");
       const hasOne = (await listChannels(store, accountId)).some(({ kind }) => kind === "email");
       if (hasOne) throw new GatewayError("conflict", "Alerts are already sent to the e-mail address of this account");
-      return actions.add({ owner: accountId }, "email", {});
+      return actions.add({ owner: accountId }, { kind: "email", target: {} });
     }),
     route.delete("/channels/:id", ({ user: { accountId }, params: { id } }) =>
       actions.remove({ owner: accountId }, id),

@@ -66,7 +66,9 @@ export function attentionController(deps: HttpDeps) {
       const failing = states.filter((state) => state === "refused" || state === "failing").length;
       return {
         providers: { failing, degraded: states.filter((state) => state === "degraded").length },
-        alerts: (await readFiring(deps.store, gatewayOwner, deps.now())).length,
+        alerts: (await readFiring(deps.store, gatewayOwner, { now: deps.now(), publicUrl: undefined })).filter(
+          ({ mutedUntil }) => mutedUntil === undefined,
+        ).length,
       };
     }),
   ];

@@ -40,7 +40,7 @@ export function homeController(deps: HttpDeps) {
         comparePeriods(store, toMonth(now)),
         readMovers(deps, "account", now),
         readMovers(deps, "model", now),
-        readAlerts(store, now),
+        readAlerts(deps, now),
         readExpiringKeys(store, now),
         readBudgets(store, now),
         toLowWallets(store, now),
@@ -124,12 +124,13 @@ async function readMovers(deps: HttpDeps, group: "account" | "model", now: numbe
 }
 
 /** The latest alerts that are firing and not muted, and how many these are: the figure of the navigation. */
-async function readAlerts(store: Store, now: number) {
-  const firing = await readFiring(store, gatewayOwner, now);
-  return {
-    count: firing.length,
-    data: firing.slice(0, listedMax).map(({ since_at: since, ...alert }) => ({ ...alert, since: toIso(since) })),
-  };
+async function readAlerts({ store, config: { publicUrl } }: HttpDeps, now: number) {
+  const alerts = await readFiring(store, gatewayOwner, { now, publicUrl });
+  const firing = alerts.filter(({ mutedUntil }) => mutedUntil === undefined);
+  const data = firing.slice(0, listedMax).map(({ id, rule, text, severity, startedAt }) => {
+    return { id, rule, text, severity, since: toIso(startedAt) };
+  });
+  return { count: firing.length, data };
 }
 
 /** The keys that end next, the first one first. */

@@ -2,22 +2,28 @@ import { type Static, Type } from "@sinclair/typebox";
 import {
   addChannel,
   type Channel,
+  type ChannelFilter,
+  changeChannel,
   createDelivery,
   deleteChannel,
+  filterDefault,
   getRuleInfo,
   getRulesOf,
   listChannels,
+  listMetricRules,
   muteAlert,
   type Rule,
   type RuleSetting,
+  readFiring,
   readHistory,
-  readMutes,
   readRules,
   ruleNames,
+  severities,
+  type Target,
   writeRule,
 } from "../../alerts/index.ts";
 import { type AuditEntry, createQuietlyAudited } from "../../audit/index.ts";
-import { formatUsd, GatewayError, parseUsd } from "../../contract/index.ts";
+import { formatUsd, GatewayError, nullable, parseUsd, quoteValue } from "../../contract/index.ts";
 import { takeAttempt } from "../../identity/index.ts";
 import { RateLimiter } from "../../lib/rate-limiter.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -40,6 +46,36 @@ const Address = Type.String({ pattern: "^[^\\s@<>,]{1,64}@[^\\s@<>,]{1,189}$", t
 
 export const emailFields = { to: Type.Array(Address, { minItems: 1, maxItems: 10 }) };
 
+export const SeverityName = Type.Union(severities.map((name) => Type.Literal(name)));
+
+/** The choices of a channel among the messages. */
+export const filterFields = {
+  rules: Type.Optional(
+    nullable(
+      Type.Array(Type.String({ minLength: 1, maxLength: 60 }), {
+        minItems: 1,
+        maxItems: 60,
+        description:
+          "Rules whose alerts are sent: names, `metric` for all custom rules, or ids of custom rules; `null`: all",
+      }),
+    ),
+  ),
+  severity: Type.Optional({
+    ...SeverityName,
+    description: "Alerts that are less severe are not sent; `info` by default",
+  }),
+  digest: Type.Optional(
+    Type.Union([Type.Literal("off"), Type.Literal("daily"), Type.Literal("weekly")], {
+      description: "`weekly`: on Mondays. Not for `pagerduty`",
+    }),
+  ),
+  digest_hour: Type.Optional(
+    Type.Integer({ minimum: 0, maximum: 23, description: "Hour of the day when digests are sent, UTC; 8 by default" }),
+  ),
+};
+const FilterBody = Type.Object(filterFields);
+export type FilterBody = Static<typeof FilterBody>;
+
 export const smtpFields = {
   host: Type.String({ pattern: "^[A-Za-z0-9._:-]{1,253}$", title: "mail.example.com" }),
   port: Type.Integer({ minimum: 1, maximum: 65_535 }),
@@ -50,6 +86,9 @@ export const smtpFields = {
 };
 
 const hourMs = 3_600_000;
+
+/** Alerts that are firing, on the page. */
+const activeMax = 200;
 
 /** Alerts that are over, on the page. */
 const historyMax = 100;
@@ -70,36 +109,7 @@ export function alertActions(deps: HttpDeps) {
   const changes = new RateLimiter(changesPerMinuteMax, now, { what: "changes of alerts" });
   const tests = new RateLimiter(testsPerMinuteMax, now, { what: "test messages" });
   return {
-    read: async (owner: string) => {
-      const active = await store.db
-        .selectFrom("alerts")
-        .select(["id", "rule", "text", "level", "since_at", "notified_at"])
-        .where("owner", "=", owner)
-        .orderBy("since_at", "desc")
-        .limit(200)
-        .execute();
-      const muted = await readMutes(store, now());
-      const history = await readHistory(store, owner, historyMax);
-      const settings = (await readRules(store, [owner])).get(owner) ?? [];
-      return {
-        active: active.map(({ since_at, notified_at, ...alert }) => {
-          const until = muted.get(alert.id);
-          return {
-            ...alert,
-            since: toIso(since_at),
-            notified_at: toIso(notified_at),
-            /** No messages are sent; `muted_until` is `null` until somebody ends it. */
-            muted: until !== undefined,
-            muted_until: toIso(until),
-          };
-        }),
-        history: history.map(({ since_at, ended_at, ...alert }) => {
-          return { ...alert, since: toIso(since_at), ended: toIso(ended_at) };
-        }),
-        rules: settings.map(toRuleJson),
-        channels: (await listChannels(store, owner)).map(toChannelJson),
-      };
-    },
+    read: (owner: string) => readAlerts(deps, owner),
     setRule: async ({ owner, by }: AlertChange, name: string, { enabled, threshold }: Static<typeof RuleChange>) => {
       changes.take(owner);
       const rule = findRule(owner, name);
@@ -128,13 +138,26 @@ export function alertActions(deps: HttpDeps) {
     },
     add: async (
       { owner, by }: AlertChange,
-      kind: Channel["kind"],
-      target: Parameters<typeof addChannel>[1]["target"],
+      { kind, target, filter = {} }: { kind: Channel["kind"]; target: Target; filter?: FilterBody },
     ) => {
       changes.take(owner);
+      const whole = await readFilter(deps, kind, filter, filterDefault);
       const channel = await audited(
-        (scope) => addChannel(scope, { box, now: now(), owner, kind, target }),
+        (scope) => addChannel(scope, { box, now: now(), owner, kind, target, filter: whole }),
         ({ id, label }) => toEntry(by, "alert.channel", id, { to: label }),
+      );
+      return toChannelJson(channel);
+    },
+    /** Changes which messages a channel gets. Absent fields stay as they are. */
+    change: async ({ owner, by }: AlertChange, id: string, body: FilterBody) => {
+      changes.take(owner);
+      const present = (await listChannels(store, owner)).find((one) => one.id === id);
+      if (present === undefined) throw new GatewayError("not_found", "No alert channel has this id");
+      const filter = await readFilter(deps, present.kind, body, present);
+      const channel = await audited(
+        (scope) => changeChannel(scope, { owner, id, filter, now: now() }),
+        ({ severity, digest, rules }) =>
+          toEntry(by, "alert.channel_change", id, { severity, digest, rules: rules?.join(", ") ?? "all" }),
       );
       return toChannelJson(channel);
     },
@@ -154,6 +177,31 @@ export function alertActions(deps: HttpDeps) {
       if (channel.kind === "email") await takeAttempt(store, `test-mail:${owner}`, testMailLimit, now());
       return { id, error: (await delivery.sendTest(id)) ?? null };
     },
+  };
+}
+
+/** The alerts of an owner, with the rules and channels. */
+async function readAlerts(deps: HttpDeps, owner: string) {
+  const { store } = deps;
+  const { publicUrl } = deps.config;
+  const active = (await readFiring(store, owner, { now: deps.now(), publicUrl })).slice(0, activeMax);
+  const history = await readHistory(store, owner, { limit: historyMax, publicUrl });
+  const settings = (await readRules(store, [owner])).get(owner) ?? [];
+  return {
+    active: active.map(({ startedAt, notifiedAt, mutedUntil, ...alert }) => ({
+      ...alert,
+      started_at: toIso(startedAt),
+      notified_at: toIso(notifiedAt),
+      resolved_at: null,
+      /** No messages are sent; `muted_until` is `null` until somebody ends it. */
+      muted: mutedUntil !== undefined,
+      muted_until: toIso(mutedUntil),
+    })),
+    history: history.map(({ startedAt, endedAt, ...alert }) => {
+      return { ...alert, started_at: toIso(startedAt), resolved_at: toIso(endedAt) };
+    }),
+    rules: settings.map(toRuleJson),
+    channels: (await listChannels(store, owner)).map(toChannelJson),
   };
 }
 
@@ -211,7 +259,43 @@ export function toRuleJson({ rule, isEnabled, threshold }: RuleSetting) {
   return { rule, enabled: isEnabled, unit: unit ?? null, threshold: text };
 }
 
-function toChannelJson({ id, kind, label, createdAt, sentAt, error, errorAt }: Channel) {
+/**
+ * Reads which messages a channel gets.
+ *
+ * @param present The fields that stay as they are.
+ * @throws {GatewayError} `invalid_request`
+ */
+async function readFilter(
+  { store }: Pick<HttpDeps, "store">,
+  kind: Channel["kind"],
+  { rules, severity, digest, digest_hour: hour }: FilterBody,
+  present: ChannelFilter,
+): Promise<ChannelFilter> {
+  if (rules !== undefined && rules !== null) {
+    const ofMetrics = (await listMetricRules(store)).map(({ id }) => id);
+    const names: readonly string[] = ["metric", ...ruleNames];
+    const unknown = rules.find((rule) => !names.includes(rule) && !ofMetrics.includes(rule));
+    if (unknown !== undefined) {
+      const message = `rules has ${quoteValue(unknown)}, expected ids of custom rules or ${names.join(", ")}`;
+      throw new GatewayError("invalid_request", message, { param: "rules" });
+    }
+  }
+  const filter = {
+    rules: rules === undefined ? present.rules : (rules ?? undefined),
+    severity: severity ?? present.severity,
+    digest: digest ?? present.digest,
+    digestHour: hour ?? present.digestHour,
+  };
+  if (kind === "pagerduty" && filter.digest !== "off") {
+    throw new GatewayError("invalid_request", "digest is for people to read; PagerDuty gets alerts only", {
+      param: "digest",
+    });
+  }
+  return filter;
+}
+
+function toChannelJson({ id, kind, label, createdAt, sentAt, error, errorAt, ...filter }: Channel) {
+  const { rules = null, severity, digest, digestHour: digest_hour } = filter;
   const outcome = { sent_at: toIso(sentAt), error: error ?? null, error_at: toIso(errorAt) };
-  return { id, kind, label, created_at: toIso(createdAt), ...outcome };
+  return { id, kind, label, rules, severity, digest, digest_hour, created_at: toIso(createdAt), ...outcome };
 }

@@ -1,11 +1,14 @@
 import { Type } from "@sinclair/typebox";
 import {
   addMetricRule,
+  baselineDays,
+  baselineMinutes,
   changeMetricRule,
   deleteMetricRule,
   type MetricRule,
   metricUnits,
   ruleMinutes,
+  severities,
 } from "../../alerts/index.ts";
 import { type Administrator, createQuietlyAudited } from "../../audit/index.ts";
 import { DisplayName, formatUsd, GatewayError, parseUsd } from "../../contract/index.ts";
@@ -35,8 +38,32 @@ export const metricRuleFields = defineFields<ShownRule>()({
   },
   comparison: { schema: oneOf(["above", "below"]), column: "comparison", changes: true },
   threshold: {
-    schema: Type.String({ minLength: 1, maxLength: 30, description: "In percent, milliseconds, US dollars or calls" }),
+    schema: Type.String({
+      minLength: 1,
+      maxLength: 30,
+      description:
+        "In percent, milliseconds, US dollars or calls; with `baseline_days` how many times the baseline, such as 3",
+    }),
     column: "threshold",
+    changes: true,
+  },
+  baseline_days: {
+    schema: Type.Optional(
+      Type.Integer({
+        description: `Compare with the average of the same hours of so many days before: ${baselineDays.join(", ")}; 0 by default: the threshold is fixed`,
+      }),
+    ),
+    column: "baseline_days",
+    changes: true,
+  },
+  minimum: {
+    schema: Type.Optional(
+      Type.String({
+        maxLength: 30,
+        description: "With `baseline_days`: smaller values raise no alert; in the unit of the metric, required with it",
+      }),
+    ),
+    column: "minimum",
     changes: true,
   },
   minutes: {
@@ -55,12 +82,20 @@ export const metricRuleFields = defineFields<ShownRule>()({
     column: "min_calls",
     changes: true,
   },
+  severity: {
+    schema: Type.Optional({ ...oneOf(severities), description: "`warning` by default" }),
+    column: "severity",
+    changes: true,
+  },
   enabled: { schema: Type.Optional(Type.Boolean()), column: "enabled", changes: true },
 });
 
 /** A rule as answers have it. */
-export type ShownRule = Omit<MetricRule, "threshold" | "callsMin" | "isEnabled"> & {
+export type ShownRule = Omit<MetricRule, "threshold" | "baselineDays" | "minimum" | "callsMin" | "isEnabled"> & {
   readonly threshold: string;
+  readonly baseline_days: number;
+  /** Empty without a baseline. */
+  readonly minimum: string;
   readonly unit: (typeof metricUnits)[MetricRule["metric"]];
   readonly min_calls: number;
   readonly enabled: boolean;
@@ -76,7 +111,10 @@ interface RuleSubjects extends Pick<HttpDeps, "store"> {
 export interface MetricRuleBody extends Pick<MetricRule, "name" | "metric" | "scope" | "comparison" | "minutes"> {
   readonly subject?: string;
   readonly threshold: string;
+  readonly baseline_days?: number;
+  readonly minimum?: string;
   readonly min_calls?: number;
+  readonly severity?: MetricRule["severity"];
   readonly enabled?: boolean;
 }
 
@@ -134,8 +172,9 @@ export async function readMetricRule(
     subject: id,
     comparison,
     minutes,
-    threshold: readMetric(metricUnits[metric], threshold.trim()),
+    ...readCondition({ metric, minutes, threshold, ...more }),
     callsMin: more.min_calls ?? callsMinDefault,
+    severity: more.severity ?? "warning",
     isEnabled: more.enabled ?? true,
   };
 
@@ -155,7 +194,43 @@ export async function readMetricRule(
   }
 }
 
-function readMetric(unit: (typeof metricUnits)[keyof typeof metricUnits], text: string): number {
+type ConditionBody = Pick<MetricRuleBody, "metric" | "minutes" | "threshold" | "baseline_days" | "minimum">;
+
+/** A fixed threshold, or how many times a baseline. @throws {GatewayError} `invalid_request` */
+function readCondition({
+  metric,
+  minutes,
+  threshold,
+  baseline_days: days = 0,
+  minimum = "",
+}: ConditionBody): Pick<MetricRule, "threshold" | "baselineDays" | "minimum"> {
+  const unit = metricUnits[metric];
+  if (!baselineDays.some((one) => one === days)) {
+    throw invalid("baseline_days", `baseline_days is ${days}, expected one of ${baselineDays.join(", ")}`);
+  }
+  if (days === 0) {
+    if (minimum.trim() !== "") throw invalid("minimum", "minimum needs baseline_days; a fixed threshold has none");
+    return { threshold: readMetric(unit, threshold.trim(), "threshold"), baselineDays: 0, minimum: 0 };
+  }
+  if (!baselineMinutes.includes(minutes)) {
+    const expected = baselineMinutes.join(" or ");
+    throw invalid(
+      "minutes",
+      `minutes is ${minutes}, expected ${expected} with baseline_days, which compares whole hours`,
+    );
+  }
+  const times = /^\d{1,4}(\.\d{1,2})?$/.test(threshold.trim()) ? Math.round(Number(threshold) * 100) : 0;
+  if (times === 0) throw invalid("threshold", "threshold is not how many times the baseline, such as 3 or 1.5");
+  const least = minimum.trim() === "" ? 0 : readMetric(unit, minimum.trim(), "minimum");
+  if (least === 0) throw invalid("minimum", "minimum is missing; with baseline_days it is above 0, such as 5.00");
+  return { threshold: times, baselineDays: days, minimum: least };
+}
+
+function readMetric(
+  unit: (typeof metricUnits)[keyof typeof metricUnits],
+  text: string,
+  param: "threshold" | "minimum",
+): number {
   const value = unit === "usd" ? parseUsd(text) : /^\d{1,9}$/.test(text) ? Number(text) : undefined;
   const isValid = value !== undefined && (unit === "percent" ? value <= 100 : value >= 0);
   if (isValid) return value;
@@ -165,13 +240,23 @@ function readMetric(unit: (typeof metricUnits)[keyof typeof metricUnits], text: 
     ms: "milliseconds",
     calls: "a whole number",
   };
-  throw invalid("threshold", `threshold is not ${expected[unit]}`);
+  throw invalid(param, `${param} is not ${expected[unit]}`);
 }
 
-export function toMetricRuleJson({ callsMin, isEnabled, threshold, ...rule }: MetricRule): ShownRule {
+export function toMetricRuleJson(metricRule: MetricRule): ShownRule {
+  const { callsMin, isEnabled, threshold, baselineDays: baseline_days, minimum, ...rule } = metricRule;
   const unit = metricUnits[rule.metric];
-  const text = unit === "usd" ? formatUsd(threshold) : String(threshold);
-  return { ...rule, unit, threshold: text, min_calls: callsMin, enabled: isEnabled };
+  const toText = (value: number) => (unit === "usd" ? formatUsd(value) : String(value));
+  const isFixed = baseline_days === 0;
+  return {
+    ...rule,
+    unit,
+    threshold: isFixed ? toText(threshold) : String(threshold / 100),
+    baseline_days,
+    minimum: isFixed ? "" : toText(minimum),
+    min_calls: callsMin,
+    enabled: isEnabled,
+  };
 }
 
 function invalid(param: string, message: string): GatewayError {

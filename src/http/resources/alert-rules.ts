@@ -50,6 +50,12 @@ export const alertRules = defineResource<ShownRule, typeof metricRuleFields, Der
     const present = await readRule(deps, id);
     const { scope, subject } = present;
     const body = { ...present, ...changes };
+    // A rule whose threshold becomes a fixed one has no minimum.
+    if (changes.baseline_days === 0 && changes.minimum === undefined) Object.assign(body, { minimum: "" });
+    if ((body.baseline_days === 0) !== (present.baseline_days === 0) && changes.threshold === undefined) {
+      const message = "threshold is missing: it is how many times the baseline, or fixed without baseline_days";
+      throw new GatewayError("invalid_request", message, { param: "threshold" });
+    }
     if (metricUnits[body.metric] !== present.unit && changes.threshold === undefined) {
       const message = `threshold is missing: that of ${body.metric} is in ${metricUnits[body.metric]}, not in ${present.unit}`;
       throw new GatewayError("invalid_request", message, { param: "threshold" });

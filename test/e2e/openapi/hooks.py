@@ -82,6 +82,8 @@ def alert(path, body):
     """Bodies of the routes for alerts, whose fields must fit one another."""
     if path.endswith("/channels"):
         return {"kind": "webhook", "url": "https://hooks.example.com/alerts"}
+    if "/channels/" in path:
+        return {"severity": "critical", "digest": "daily"}
     if "/metric_rules" in path:
         condition = {"metric": "calls", "scope": "gateway", "comparison": "above", "threshold": "5", "minutes": 60}
         return {"name": "calls", **condition}

@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
+import { makeAlertRow, makePastAlertRow } from "../../support/alert-rows.ts";
 import { startRaw } from "../../support/raw-server.ts";
 import { startSmtpSink } from "../../support/smtp-sink.ts";
 import { dashboardHttp } from "../../unit/http/dashboard-http.ts";
@@ -69,7 +70,10 @@ describe("the routes of alerts", () => {
     const { admin, webhook } = await fixture();
     const id = await idOf(await admin.post(`${root}/channels`, { kind: "webhook", url: webhook.url, secret }));
     expect(await (await admin.post(`${root}/channels/${id}/test`)).json()).toMatchObject({ id, ok: true, error: null });
-    expect(JSON.parse(webhook.requests[0]?.body ?? "")).toMatchObject({ type: "test", alerts: [] });
+    expect(JSON.parse(webhook.requests[0]?.body ?? "")).toMatchObject({
+      type: "test",
+      alerts: [{ id: expect.stringMatching(/^alert_test_/), status: "firing", severity: "info" }],
+    });
     webhook.answer(410);
     expect(await (await admin.post(`${root}/channels/${id}/test`)).json()).toMatchObject({
       id,
@@ -206,26 +210,113 @@ describe("the routes of alerts", () => {
   });
 });
 
+describe("a channel of a service", () => {
+  const routingKey = "0123456789abcdef0123456789abcdef";
+
+  test("needs what its kind needs and nothing else, and no answer shows its secrets", async () => {
+    const { admin, webhook } = await fixture();
+    const add = async (body: object) => {
+      const response = await admin.post(`${root}/channels`, body);
+      const text = await response.text();
+      expect(text).not.toMatch(/0123456789abcdef|T0/);
+      return [response.status, (JSON.parse(text) as { error?: { param: string } }).error?.param];
+    };
+    const { url } = webhook;
+    expect(await add({ kind: "pagerduty", routing_key: routingKey })).toEqual([200, undefined]);
+    expect(await add({ kind: "pagerduty", routing_key: routingKey, url })).toEqual([200, undefined]);
+    for (const kind of ["slack", "teams", "discord"]) {
+      expect(await add({ kind, url })).toEqual([200, undefined]);
+      expect(await add({ kind })).toEqual([400, "url"]);
+      expect(await add({ kind, url, routing_key: routingKey })).toEqual([400, "routing_key"]);
+      expect(await add({ kind, url, secret })).toEqual([400, "secret"]);
+    }
+    expect(await add({ kind: "pagerduty" })).toEqual([400, "routing_key"]);
+    expect(await add({ kind: "pagerduty", routing_key: "short" })).toEqual([400, "routing_key"]);
+    expect(await add({ kind: "pagerduty", routing_key: routingKey, to: ["a@example.org"] })).toEqual([400, "to"]);
+    expect(await add({ kind: "pagerduty", routing_key: routingKey, digest: "daily" })).toEqual([400, "digest"]);
+    expect(await add({ kind: "discord", url: "http://10.0.0.1/" })).toEqual([400, "url"]);
+    expect(await add({ kind: "slack", url, rules: ["wallet_lo"] })).toEqual([400, "rules"]);
+    const list = await admin.get(`${root}/channels`);
+    const { data } = (await list.json()) as { data: { kind: string; label: string }[] };
+    expect(data.map(({ kind }) => kind)).toEqual(["pagerduty", "pagerduty", "slack", "teams", "discord"]);
+    expect(data[0]?.label).toBe("https://events.pagerduty.com");
+    const audit = await (await admin.get("/dashboard/api/admin/audit")).text();
+    expect(audit).not.toMatch(/0123456789abcdef|T0/);
+  });
+
+  test("is changed in what it takes, field by field, and the change is audited", async () => {
+    const { admin, webhook } = await fixture();
+    const body = { kind: "slack", url: webhook.url, severity: "critical", digest: "weekly", digest_hour: 5 };
+    const id = await idOf(await admin.post(`${root}/channels`, body));
+    const change = async (fields: object) => (await admin.post(`${root}/channels/${id}`, fields)).json();
+    const first = { rules: null, severity: "critical", digest: "weekly", digest_hour: 5 };
+    expect(await change({})).toMatchObject(first);
+    expect(await change({ rules: ["disk_full", "metric"] })).toMatchObject({
+      ...first,
+      rules: ["disk_full", "metric"],
+    });
+    expect(await change({ rules: null, severity: "info" })).toMatchObject({ ...first, severity: "info" });
+    expect(await change({ digest: "off" })).toMatchObject({ ...first, severity: "info", digest: "off" });
+    expect((await admin.post(`${root}/channels/${id}`, { digest_hour: 24 })).status).toBe(400);
+    expect((await admin.post(`${root}/channels/${id}`, { url: webhook.url })).status).toBe(400);
+    expect((await admin.post(`${root}/channels/ach_unknown`, {})).status).toBe(404);
+    const { data } = (await (await admin.get("/dashboard/api/admin/audit")).json()) as { data: { action: string }[] };
+    expect(data.filter(({ action }) => action === "alert.channel_change")).toHaveLength(4);
+  });
+});
+
+describe("a custom rule relative to the same hours before", () => {
+  const rule = {
+    ...{ name: "Spend tripled", metric: "spend", scope: "gateway", comparison: "above", threshold: "3" },
+    ...{ baseline_days: 7, minimum: "5.00", minutes: 1440, severity: "critical" },
+  };
+
+  test("has a minimum, whole hours and a number of times, and is in the configuration document", async () => {
+    const { admin } = await fixture();
+    const path = `${root}/metric_rules`;
+    const paramOf = async (fields: object) => {
+      const response = await admin.post(path, { ...rule, ...fields });
+      return ((await response.json()) as { error?: { param: string } }).error?.param;
+    };
+    expect(await paramOf({ baseline_days: 3 })).toBe("baseline_days");
+    expect(await paramOf({ minutes: 15 })).toBe("minutes");
+    expect(await paramOf({ minimum: "" })).toBe("minimum");
+    expect(await paramOf({ minimum: "0" })).toBe("minimum");
+    expect(await paramOf({ threshold: "0" })).toBe("threshold");
+    expect(await paramOf({ threshold: "1.255" })).toBe("threshold");
+    expect(await paramOf({ baseline_days: 0 })).toBe("minimum");
+    const made = (await (await admin.post(path, rule)).json()) as { id: string };
+    expect(made).toMatchObject({ ...rule, minimum: "5", unit: "usd" });
+    const document = await (await admin.get("/v1/organization/config")).json();
+    const { alerts } = document as { alerts: { rule: string }[] };
+    const entry = alerts.find((one) => one.rule === "metric");
+    expect(entry).toMatchObject({ threshold: "3", baseline_days: 7, minimum: "5", severity: "critical" });
+    const change = async (fields: object) => (await admin.post(`${path}/${made.id}`, fields)).json();
+    expect(await change({ threshold: "1.5" })).toMatchObject({ threshold: "1.5", baseline_days: 7 });
+    expect(await change({ baseline_days: 0 })).toMatchObject({ error: { param: "threshold" } });
+    expect(await change({ baseline_days: 0, threshold: "9" })).toMatchObject({ threshold: "9", minimum: "" });
+  });
+});
+
 describe("an alert of the gateway", () => {
   test("is listed while it is active and when it has ended, and muted and unmuted by its id", async () => {
-    const { admin, store } = await fixture();
-    const id = "gateway circuit_open acme/model?x=1";
-    const alert = { owner: "gateway", rule: "circuit_open", text: "acme fails", level: 1, since_at: 5000 };
-    const fresh = { seen_at: Date.now(), notified_at: null, notified_level: null };
-    await store.db
-      .insertInto("alerts")
-      .values({ id, ...alert, ...fresh })
-      .execute();
-    const ended = { id: "past", alert_id: "gateway disk_full ", ended_at: 9000 };
+    const { admin, store } = await fixture({ PUBLIC_URL: "https://gate.example.com" });
+    const { row, id } = makeAlertRow("gateway circuit_open acme/model?x=1", { since_at: 5000, seen_at: Date.now() });
+    await store.db.insertInto("alerts").values(row).execute();
     await store.db
       .insertInto("alert_history")
-      .values({ ...alert, ...ended })
+      .values(makePastAlertRow("past", { since_at: 5000, ended_at: 9000 }))
       .execute();
     const list = async (query: string) => ((await (await admin.get(root + query)).json()) as { data: object[] }).data;
-    const facts = { object: "organization.alert", rule: "circuit_open", text: "acme fails", level: 1, started_at: 5 };
+    const subject = { type: "provider", id: "acme", name: "acme" };
+    const about = { rule: "circuit_open", text: "acme fails", severity: "warning", subject };
+    const facts = { object: "organization.alert", ...about, started_at: 5 };
+    const origin = "https://gate.example.com";
     const none = { notified_at: null, muted: false, muted_until: null };
-    expect(await list("")).toEqual([{ id, state: "active", ended_at: null, ...facts, ...none }]);
-    expect(await list("?state=ended")).toEqual([{ id: "past", state: "ended", ended_at: 9, ...facts, ...none }]);
+    const active = { state: "active", resolved_at: null, link: `${origin}/admin/providers/acme` };
+    expect(await list("")).toEqual([{ id, ...active, ...facts, ...none }]);
+    const ended = { state: "ended", resolved_at: 9, link: `${origin}/status` };
+    expect(await list("?state=ended")).toEqual([{ id: "past", ...ended, ...facts, ...none }]);
     expect((await admin.get(`${root}?state=all`)).status).toBe(400);
     const path = `${root}/${encodeURIComponent(id)}`;
     const muted = (await (await admin.post(`${path}/mute`, { hours: 2 })).json()) as { muted_until: number };

@@ -5,6 +5,7 @@ import { sql } from "kysely";
 import { commandLine } from "../../../src/audit/index.ts";
 import { createAdminKey } from "../../../src/keys/index.ts";
 import { prepareOrganization } from "../../e2e/openapi/organization.ts";
+import { makeAlertRow } from "../../support/alert-rows.ts";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
 import { openOf } from "../db/facts.ts";
 
@@ -16,12 +17,9 @@ beforeAll(async () => {
   gateway = await startInProcess({ env: {} });
   adminKey = (await createAdminKey(gateway.store, commandLine, { name: "test", scopes: ["all"] }, Date.now())).key;
   managed = await prepareOrganization(new URL(gateway.baseUrl).origin, adminKey);
-  const alert = { owner: "gateway", rule: "budget", text: "", level: 1, since_at: 1, notified_at: null, seen_at: 1 };
-  await gateway.store.db
-    .insertInto("alerts")
-    .values({ ...alert, id: "alert-1" })
-    .execute();
-  managed.alert_id = "alert-1";
+  const { row, id } = makeAlertRow("alert-1", { since_at: 1, seen_at: 1 });
+  await gateway.store.db.insertInto("alerts").values(row).execute();
+  managed.alert_id = id;
   const { project_id: project, user_id: user, ended_user_id: other } = managed;
   for (const userId of [user, other])
     await send("POST", `/projects/${project}/users`, { user_id: userId, role: "member" });

@@ -211,21 +211,23 @@ describe("an alert", () => {
     await channel();
     const { id: accountId } = await accountWith(store, "ada@example.org", usd / 2, clock.now);
     expect((await round()).length).toBe(1);
-    expect(await readFiring(store, gatewayOwner, deps.now())).toHaveLength(1);
-    const alert = `${gatewayOwner} wallet_low ${accountId}`;
-    await muteAlert(store, gatewayOwner, alert, { until: clock.now + 3 * hour, by: "cli" });
-    expect(await readFiring(store, gatewayOwner, deps.now())).toEqual([]);
+    const read = () => readFiring(store, gatewayOwner, { now: deps.now(), publicUrl: undefined });
+    const [alert] = await read();
+    expect(alert).toMatchObject({ mutedUntil: undefined, subject: { type: "account", id: accountId } });
+    const until = clock.now + 3 * hour;
+    await muteAlert(store, gatewayOwner, alert?.id ?? "", { until, by: "cli" });
+    expect(await read()).toMatchObject([{ id: alert?.id, mutedUntil: until }]);
     await creditWallet(store, { accountId, nanodollars: -usd, note: "less" });
     expect(await round()).toEqual([]);
     await creditWallet(store, { accountId, nanodollars: 5 * usd, note: "more" });
     expect(await round(3 * minute)).toEqual([]);
-    expect(await readHistory(store, gatewayOwner, 10)).toMatchObject([
-      { rule: "wallet_low", level: 2, text: "ada@example.org: balance −$0.50, below $1.00" },
+    expect(await readHistory(store, gatewayOwner, { limit: 10, publicUrl: undefined })).toMatchObject([
+      { id: alert?.id, rule: "wallet_low", severity: "warning", text: "ada@example.org: balance −$0.50, below $1.00" },
     ]);
     await creditWallet(store, { accountId, nanodollars: -4 * usd, note: "less" });
     expect(await round()).toEqual([]);
     expect((await round(3 * hour)).length).toBe(1);
-    const unknown = muteAlert(store, gatewayOwner, "gateway wallet_low nobody", { until: null, by: "cli" });
+    const unknown = muteAlert(store, gatewayOwner, "alert_of_nobody", { until: null, by: "cli" });
     expect((await unknown.catch((error) => error)).code).toBe("not_found");
   });
 
@@ -233,7 +235,8 @@ describe("an alert", () => {
     const { store, clock, channel, round } = await fixture();
     await channel();
     const { id: accountId } = await accountWith(store, "ada@example.org", 30 * usd, clock.now);
-    const rule = { scope: "gateway", subject: "", comparison: "above", callsMin: 4, isEnabled: true } as const;
+    const fixed = { baselineDays: 0, minimum: 0, severity: "warning", callsMin: 4, isEnabled: true } as const;
+    const rule = { ...fixed, scope: "gateway", subject: "", comparison: "above" } as const;
     const errors = { ...rule, name: "Errors", metric: "error_rate", threshold: 20, minutes: 15 } as const;
     await addMetricRule(store, errors, 1);
     await addMetricRule(store, { ...errors, name: "Of acme", scope: "provider", subject: "acme" }, 2);

@@ -8,7 +8,14 @@ import { creditWallet } from "../../../src/ledger/index.ts";
 import { createLog } from "../../../src/observability/log.ts";
 import { HealthLog } from "../../../src/providers/health.ts";
 import { type Providers, readHealth, SecretBox } from "../../../src/providers/index.ts";
-import { type MeasureQuery, measureCalls } from "../../../src/reports/index.ts";
+import {
+  type CompareQuery,
+  type DigestSpan,
+  type MeasureQuery,
+  measureCalls,
+  measureSameHours,
+  readDigestFigures,
+} from "../../../src/reports/index.ts";
 import { createAccount } from "../../../src/tenants/accounts.ts";
 import { addCharge } from "../../support/ledger-rows.ts";
 import { completionOf } from "../../unit/kernel/streams.ts";
@@ -68,7 +75,11 @@ export async function fixture({
     kernel: { registry, now },
     health: () => readHealth(providers, registry, now()),
     usedModels: async () => new Set<string>(),
-    measure: (wanted: MeasureQuery) => measureCalls(store, wanted),
+    measure: {
+      latest: (query: MeasureQuery) => measureCalls(store, query),
+      compared: (query: CompareQuery) => measureSameHours(store, query),
+    },
+    readDigestFigures: (span: DigestSpan) => readDigestFigures(store, span),
     verifyLedger: async () => differences,
   };
   const alerts = createAlerts(deps);

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { gatewayOwner } from "../../../src/alerts/index.ts";
 import { creditWallet } from "../../../src/ledger/index.ts";
 import type { Handlers } from "../../../src/provider/index.ts";
+import { makeAlertRow } from "../../support/alert-rows.ts";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
 import { enterAs } from "../../support/session-cookie.ts";
 import { until } from "../../support/until.ts";
@@ -73,18 +74,10 @@ beforeAll(async () => {
   expect(await call()).toBe(403);
   // Refused requests are written once a second.
   await until(async () => (await get("ada", "/dashboard/api/wallet")).body.is_refused === true);
+  const { row } = makeAlertRow("alert-1", { since_at: now, seen_at: now });
   await gateway.store.db
     .insertInto("alerts")
-    .values({
-      id: "alert-1",
-      owner: gatewayOwner,
-      rule: "disk_full",
-      text: "The disk is full",
-      level: 1,
-      since_at: now,
-      seen_at: now,
-      notified_at: null,
-    } as never)
+    .values({ ...row, rule: "disk_full", text: "The disk is full" })
     .execute();
 });
 afterAll(() => gateway.stop());
@@ -102,7 +95,10 @@ describe("the home page of operators", () => {
     const { body } = await get("owner", "/dashboard/api/admin/home");
     expect(body.movers.accounts).toEqual([{ value: ids.ada, name: "ada@example.org", cost_usd: "6", before_usd: "0" }]);
     expect(body.movers.models).toMatchObject([{ value: chatModel.id, cost_usd: "6" }]);
-    expect(body.alerts).toMatchObject({ count: 1, data: [{ rule: "disk_full", text: "The disk is full" }] });
+    expect(body.alerts).toMatchObject({
+      count: 1,
+      data: [{ rule: "disk_full", text: "The disk is full", severity: "warning" }],
+    });
     expect(body.expiring_keys).toMatchObject([{ id: key.id, name: "website", email: "ada@example.org" }]);
     // 6 dollars in 17.5 of 30 days.
     expect(body.budgets).toMatchObject([{ key: key.id, budget_usd: "8", spent_usd: "6", period: "month" }]);

@@ -4,7 +4,13 @@ import { Kysely, PostgresDialect, SqliteDialect, sql } from "kysely";
 import pg from "pg";
 import { type Database, figureColumns, type Store } from "../../../src/db/index.ts";
 import { KyselyConnection } from "../../../src/db/sqlite/kysely-connection.ts";
-import { readGroups, readTotals, type StatisticsGroup, type StatisticsQuery } from "../../../src/reports/index.ts";
+import {
+  measureSameHours,
+  readGroups,
+  readTotals,
+  type StatisticsGroup,
+  type StatisticsQuery,
+} from "../../../src/reports/index.ts";
 import { migratedPostgres } from "../../support/migrated-postgres.ts";
 import { whyNoPostgres } from "../../support/postgres.ts";
 import { temporaryFile, temporaryStore } from "../db/temporary-store.ts";
@@ -95,6 +101,33 @@ test.skipIf(whyNoPostgres !== undefined)("and so does PostgreSQL", async () => {
       expect([what, plan]).toEqual([what, expect.stringContaining(key)]);
       expect(plan).not.toContain("Seq Scan");
     }
+  }
+  await db.destroy();
+});
+
+test("a rule relative to the same hours before reads its hours alone, by the primary key", async () => {
+  const file = temporaryFile();
+  await temporaryStore(file);
+  const database = new DatabaseSync(file);
+  const series = (name: string, count: number) =>
+    `(with recursive n(i) as (select 0 union all select i + 1 from n where i < ${count - 1}) select i as ${name} from n)`;
+  database.exec(fill(2, series));
+  const asked: Asked[] = [];
+  const db = new Kysely<Database>({
+    dialect: new SqliteDialect({ database: new KyselyConnection(database) }),
+    log: ({ query }) => void asked.push(query),
+  });
+  const now = (firstHour + 71) * 3_600_000;
+  for (const filter of [{}, { accountId: "acc_1" }, { keyId: "key_1" }, { model: "m" }, { plugin: "p" }]) {
+    for (const minutes of [60, 1440]) {
+      await measureSameHours({ db, shared: false } as Store, { filter, minutes, days: 28, isWhole: false, now });
+    }
+  }
+  expect(asked.length).toBeGreaterThan(0);
+  for (const { sql: text, parameters } of asked) {
+    const plan = database.prepare(`explain query plan ${text}`).all(...(parameters as string[]));
+    const steps = plan.map((step) => String(step.detail)).filter((step) => /(SCAN|SEARCH) (?!\(subquery)/.test(step));
+    expect(steps).toEqual([expect.stringContaining("PRIMARY KEY (hours=? AND kind=? AND hour=? AND account_id")]);
   }
   await db.destroy();
 });

@@ -102,7 +102,9 @@ describe("a rule finds", () => {
       {
         rule: "circuit_open",
         subject: "acme",
+        about: { type: "provider", id: "acme", name: "acme" },
         level: 1,
+        severity: "warning",
         text: "2 routes of provider acme paused after failures: a, b",
       },
     ]);
@@ -120,7 +122,9 @@ describe("a rule finds", () => {
       {
         rule: "provider_failing",
         subject: "acme",
+        about: { type: "provider", id: "acme", name: "acme" },
         level: 2,
+        severity: "critical",
         text: "The provider acme is failing: 3 of 4 failed. Last error: rate limited (status 429).",
       },
     ]);

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { toEpisodeId } from "../../../src/alerts/episode.ts";
 import { checkService } from "../../../src/alerts/rules.ts";
 import { ServiceHealth } from "../../../src/alerts/service-health.ts";
 import { type OpenChannel, StorelessAlerts } from "../../../src/alerts/storeless.ts";
@@ -42,7 +43,9 @@ describe("the share of failed calls", () => {
       {
         rule: "calls_failing",
         subject: "gate-1",
+        about: { type: "node", id: "gate-1", name: "gate-1" },
         level: 1,
+        severity: "critical",
         text: "20 % of the calls of the gateway gate-1 ended with 500 or 503 in 10 minutes, 20 % in the last 2",
       },
     ]);
@@ -128,31 +131,38 @@ test("a store that takes no writes is an alert after half a minute without a bre
     {
       rule: "store_failing",
       subject: "gate-1",
+      about: { type: "node", id: "gate-1", name: "gate-1" },
       level: 1,
+      severity: "critical",
       text: "The gateway gate-1 refuses calls. PostgreSQL is read-only, so no call can be recorded",
     },
   ]);
 });
 
 describe("alerts that are sent without the database", () => {
-  const finding = { rule: "store_failing", subject: "gate-1", level: 1, text: "It is down" } as const;
-  const channelOf = (id: string) => ({ channel: { id }, target: {} }) as OpenChannel;
+  const about = { type: "node", id: "gate-1", name: "gate-1" } as const;
+  const severity = "critical";
+  const finding = { rule: "store_failing", subject: "gate-1", about, level: 1, severity, text: "It is down" } as const;
+  const channelOf = (id: string, rules?: string[]) =>
+    ({ channel: { id, severity: "info", rules }, target: {} }) as OpenChannel;
 
   function sender() {
     const sent: string[] = [];
+    const ids: string[] = [];
     const failing = new Set<string>();
     const alerts = new StorelessAlerts({
       send: async ({ channel }, message) => {
         if (failing.has(channel.id)) throw new Error("It does not answer");
         sent.push(`${channel.id}: ${message.text}`);
+        ids.push(...message.alerts.map(({ id }) => id));
       },
-      idOf: ({ rule, subject }) => `${rule} ${subject}`,
+      keyOf: ({ rule, subject }) => `${rule} ${subject}`,
       publicUrl: undefined,
     });
-    const remembered = { smtp: undefined, thresholds, muted: new Set<string>() };
+    const remembered = { smtp: undefined, thresholds, muted: new Set<string>(), startedAt: new Map<string, number>() };
     alerts.remember({ ...remembered, channels: [channelOf("a"), channelOf("b")] });
     const takeSent = () => sent.splice(0);
-    return { alerts, remembered, failing, takeSent };
+    return { alerts, remembered, failing, takeSent, ids };
   }
 
   test("are sent once, and once more when they are over", async () => {
@@ -203,5 +213,22 @@ describe("alerts that are sent without the database", () => {
     await alerts.tell([finding], start + minute, true);
     await alerts.tell([], start + 2 * minute, false);
     expect(takeSent()).toEqual([]);
+  });
+
+  test("have the id that the database gave them where it sent them already, from the start to the end", async () => {
+    const { alerts, remembered, ids } = sender();
+    const startedAt = new Map([["store_failing gate-1", start - minute]]);
+    alerts.remember({ ...remembered, startedAt, channels: [channelOf("a")] });
+    await alerts.tell([finding], start, true);
+    await alerts.tell([], start + minute, true);
+    expect(ids).toEqual(Array(2).fill(toEpisodeId("store_failing gate-1", start - minute)));
+  });
+
+  test("are sent to the channels that take their rule", async () => {
+    const { alerts, remembered, takeSent } = sender();
+    const channels = [channelOf("a", ["wallet_low"]), channelOf("b", ["store_failing"])];
+    alerts.remember({ ...remembered, channels });
+    await alerts.tell([finding], start, true);
+    expect(takeSent()).toEqual(["b: modelgate: It is down"]);
   });
 });

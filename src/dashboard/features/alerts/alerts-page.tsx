@@ -1,6 +1,8 @@
 import { useState } from "react";
+import { Link } from "wouter";
 import { useMayAdminister } from "../../data/roles.ts";
 import { useMe } from "../../data/session.ts";
+import { severityBadges } from "../../data/severity.ts";
 import { formatAge, formatMoment } from "../../format.ts";
 import { Button } from "../../kit/button.tsx";
 import { Confirm } from "../../kit/confirm.tsx";
@@ -61,12 +63,18 @@ function Alerts({ data }: { data: AdminAlerts }) {
       )}
       {tab === "channels" && (
         <>
-          <ChannelsSection scope="admin" channels={channels} hasMail={smtp !== null} />
+          <ChannelsSection scope="admin" channels={channels} hasMail={smtp !== null} metricRules={metricRules} />
           <MailSection smtp={smtp} />
         </>
       )}
     </div>
   );
+}
+
+/** The path of a page of this dashboard, which may be open at another address than PUBLIC_URL. */
+function toPath(link: string): string {
+  const { pathname, search } = new URL(link);
+  return `${pathname}${search}`;
 }
 
 const tabs = [
@@ -115,16 +123,33 @@ function ActiveAlerts({ alerts, hasChannel }: { alerts: readonly Alert[]; hasCha
 }
 
 /** The columns that say what an alert is about. */
-const alertColumns: readonly Column<Pick<Alert, "rule" | "level" | "text">>[] = [
+const alertColumns: readonly Column<Pick<Alert, "rule" | "severity" | "text" | "link">>[] = [
   {
     name: "Alert",
     className: "lead",
     sort: ({ rule }) => titleOfRule(rule),
-    cell: ({ rule, level }) => (
-      <span className={level > 1 ? "badge is-bad" : "badge is-warn"}>{titleOfRule(rule)}</span>
+    cell: ({ rule }) => titleOfRule(rule),
+  },
+  {
+    name: "Severity",
+    sort: ({ severity }) => severity,
+    cell: ({ severity }) => <span className={severityBadges[severity]}>{severity}</span>,
+  },
+  {
+    name: "Details",
+    className: "break",
+    sort: ({ text }) => text,
+    cell: ({ text, link }) => (
+      <>
+        {text}
+        {link !== null && (
+          <Link className="sub link" href={toPath(link)}>
+            Open the page about it
+          </Link>
+        )}
+      </>
     ),
   },
-  { name: "Details", className: "break", sort: ({ text }) => text, cell: ({ text }) => text },
 ];
 
 const muteHours: Readonly<Record<string, number | null>> = { "1": 1, "24": 24, "168": 168, always: null };

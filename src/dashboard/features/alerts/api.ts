@@ -25,7 +25,7 @@ async function getAdminAlerts() {
     history: ended.map((alert) => ({
       ...alert,
       since: fromSeconds(alert.started_at),
-      ended: fromSeconds(alert.ended_at),
+      ended: fromSeconds(alert.resolved_at),
     })),
     rules: rules.map(({ id, ...rule }) => ({ rule: id, ...rule })),
     metric_rules: metricRules,
@@ -89,17 +89,29 @@ export async function deleteMetricRule(id: string): Promise<void> {
   await refresh("admin");
 }
 
-export async function addWebhook(scope: AlertScope, webhook: { url: string; secret?: string }): Promise<void> {
-  await (scope === "admin"
-    ? request(alerts.channels.post({ kind: "webhook", ...webhook }))
-    : request(api.alerts.webhooks.post(webhook)));
-  await refresh(scope);
+type NewChannel = Parameters<typeof alerts.channels.post>[0];
+export type ChannelKind = NewChannel["kind"];
+
+/** Adds a channel of the gateway. */
+export async function addChannel(channel: NewChannel): Promise<void> {
+  await request(alerts.channels.post(channel));
+  await refresh("admin");
 }
 
-/** For an account, `to` is its own address. */
-export async function addEmail(scope: AlertScope, to: string[]): Promise<void> {
-  await (scope === "admin" ? request(alerts.channels.post({ kind: "email", to })) : request(api.alerts.emails.post()));
-  await refresh(scope);
+/** Adds a channel of the own account: a webhook, or its own e-mail address. */
+export async function addOwnChannel(webhook: { url: string; secret: string } | undefined): Promise<void> {
+  await (webhook === undefined ? request(api.alerts.emails.post()) : request(api.alerts.webhooks.post(webhook)));
+  await refresh("own");
+}
+
+export type ChannelFilter = Required<Pick<AlertChannel, "rules" | "severity" | "digest" | "digest_hour">>;
+
+/** Changes which alerts and digests a channel of the gateway gets. */
+export async function changeChannel(id: string, filter: ChannelFilter): Promise<void> {
+  const { rules, digest, ...others } = filter;
+  const body = { ...others, digest, rules: rules === null ? null : [...rules] };
+  await request(alerts.channels({ channel_id: id }).post(body));
+  await refresh("admin");
 }
 
 export async function deleteChannel(scope: AlertScope, id: string): Promise<void> {

@@ -1,13 +1,37 @@
 import { Code } from "../../kit/copy.tsx";
-import { SelectField, TextField } from "../../kit/field.tsx";
+import { PasswordField, SelectField, TextField } from "../../kit/field.tsx";
 import { FormDialog, useForm } from "../../kit/form.tsx";
-import { type AlertScope, addEmail, addWebhook } from "./api.ts";
+import { type AlertScope, addChannel, addOwnChannel, type ChannelKind, type MetricRule } from "./api.ts";
+import { FilterFields, filterDefault, toFilter } from "./filter-fields.tsx";
 
-type Kind = "webhook" | "email";
+/** The kinds of channels, and where the address of each is found. */
+export const kindNames: Readonly<Record<ChannelKind, string>> = {
+  webhook: "Webhook (Mattermost, your own server)",
+  email: "Email",
+  slack: "Slack",
+  pagerduty: "PagerDuty",
+  teams: "Microsoft Teams",
+  discord: "Discord",
+};
 
-const kinds = [
-  ["webhook", "Webhook (Slack, Mattermost, your own server)"],
-  ["email", "Email"],
+const addressHints: Partial<Readonly<Record<ChannelKind, string>>> = {
+  webhook: "Messages are JSON with a text.",
+  slack: "Of an incoming webhook of your Slack app.",
+  teams: "Of the workflow “Post to a channel when a webhook request is received”.",
+  discord: "Channel settings → Integrations → Webhooks.",
+};
+
+const placeholders: Partial<Readonly<Record<ChannelKind, string>>> = {
+  webhook: "https://alerts.example.com/modelgate",
+  slack: "https://hooks.slack.com/services/…",
+  teams: "https://….api.powerplatform.com/…",
+  discord: "https://discord.com/api/webhooks/…",
+};
+
+const euUrl = "https://events.eu.pagerduty.com/v2/enqueue";
+const regions = [
+  ["", "US"],
+  [euUrl, "EU"],
 ] as const;
 
 /** Made in the browser, so no answer of the gateway ever contains the secret. */
@@ -16,23 +40,48 @@ function createSecret(): string {
   return `whsec_${btoa(String.fromCharCode(...bytes))}`;
 }
 
+/** The fields of where a new channel leads. */
+function createTarget() {
+  const region = "" as (typeof regions)[number][0];
+  return { kind: "webhook" as ChannelKind, url: "", to: "", secret: createSecret(), routing_key: "", region };
+}
+
 interface ChannelDialogProps {
   scope: AlertScope;
   /** Whether the gateway can send e-mails. */
   hasMail: boolean;
+  metricRules: readonly MetricRule[];
   onClose: () => void;
 }
 
 /** Adds a channel of alerts. E-mails of an account go to the address of its user. */
-export function ChannelDialog({ scope, hasMail, onClose }: ChannelDialogProps) {
-  const initial = { kind: "webhook" as Kind, url: "", to: "", secret: createSecret() };
-  const form = useForm(initial, async ({ kind, url, to, secret }) => {
-    if (kind === "webhook") await addWebhook(scope, { url: url.trim(), secret });
-    else await addEmail(scope, scope === "own" ? [] : to.split(",").flatMap((address) => address.trim() || []));
+export function ChannelDialog({ scope, hasMail, metricRules, onClose }: ChannelDialogProps) {
+  const ofScope: readonly ChannelKind[] =
+    scope === "own" ? ["webhook", "email"] : ["webhook", "slack", "pagerduty", "teams", "discord", "email"];
+  const kinds = ofScope.filter((kind) => kind !== "email" || hasMail).map((kind) => [kind, kindNames[kind]] as const);
+  const form = useForm({ ...createTarget(), ...filterDefault }, async (values) => {
+    const { kind, secret, region } = values;
+    const url = values.url.trim();
+    if (scope === "own") await addOwnChannel(kind === "webhook" ? { url, secret } : undefined);
+    else {
+      const to = values.to.split(",").flatMap((address) => address.trim() || []);
+      await addChannel({
+        kind,
+        ...(kind === "email" && { to }),
+        ...(kind === "pagerduty" && { routing_key: values.routing_key.trim(), ...(region !== "" && { url: region }) }),
+        ...(kind in addressHints && { url }),
+        ...(kind === "webhook" && { secret }),
+        ...toFilter(values, kind),
+      });
+    }
     onClose();
   });
-  const { kind, url, to, secret } = form.values;
-  const isComplete = kind === "webhook" ? url.trim() !== "" : scope === "own" || to.trim() !== "";
+  const { kind, url, to, routing_key: routingKey } = form.values;
+  const required = { email: to, pagerduty: routingKey };
+  const isComplete =
+    scope === "own" && kind === "email"
+      ? true
+      : (kind === "email" || kind === "pagerduty" ? required[kind] : url).trim() !== "";
   return (
     <FormDialog
       title="New channel"
@@ -42,29 +91,69 @@ export function ChannelDialog({ scope, hasMail, onClose }: ChannelDialogProps) {
       isComplete={isComplete}
       onClose={onClose}
     >
-      {hasMail && (
+      {kinds.length > 1 && (
         <SelectField label="Kind" options={kinds} value={kind} onText={(chosen) => form.set({ kind: chosen })} />
       )}
+      <TargetFields scope={scope} form={form} />
+      {scope === "admin" && <FilterFields form={form} kind={kind} metricRules={metricRules} />}
+    </FormDialog>
+  );
+}
+
+interface TargetFieldsProps {
+  scope: AlertScope;
+  form: {
+    readonly values: ReturnType<typeof createTarget>;
+    set(change: Partial<ReturnType<typeof createTarget>>): void;
+    field(name: "url" | "to" | "routing_key"): {
+      value: string;
+      onText: (text: string) => void;
+      error: string | undefined;
+    };
+  };
+}
+
+/** The fields that the kind of a channel needs. */
+function TargetFields({ scope, form }: TargetFieldsProps) {
+  const { kind, secret, region } = form.values;
+  return (
+    <>
+      {kind in addressHints && (
+        <TextField
+          label="Address"
+          type="url"
+          autoComplete="off"
+          placeholder={placeholders[kind]}
+          autoFocus
+          {...form.field("url")}
+          hint={`${addressHints[kind]} It is stored encrypted and not shown again.`}
+        />
+      )}
       {kind === "webhook" && (
-        <>
-          <TextField
-            label="Address"
-            type="url"
+        <div className="field">
+          <span>Signing secret</span>
+          <Code text={secret} label="secret" />
+          <span className="hint">
+            Your server can verify the signature of each message with it (Standard Webhooks). Copy it now: it will not
+            be shown again.
+          </span>
+        </div>
+      )}
+      {kind === "pagerduty" && (
+        <div className="grid-two">
+          <PasswordField
+            label="Integration key"
             autoComplete="off"
-            placeholder="https://hooks.slack.com/services/…"
-            autoFocus
-            {...form.field("url")}
-            hint="Messages are JSON with a text, as Slack, Mattermost and others show it. The address is stored encrypted and not shown again."
+            {...form.field("routing_key")}
+            hint="Of an Events API v2 integration. It is stored encrypted."
           />
-          <div className="field">
-            <span>Signing secret</span>
-            <Code text={secret} label="secret" />
-            <span className="hint">
-              Your server can verify the signature of each message with it (Standard Webhooks). Copy it now: it will not
-              be shown again. Slack does not need it.
-            </span>
-          </div>
-        </>
+          <SelectField
+            label="Region"
+            options={regions}
+            value={region}
+            onText={(chosen) => form.set({ region: chosen })}
+          />
+        </div>
       )}
       {kind === "email" && scope === "own" && <p className="soft">Alerts are sent to your email address.</p>}
       {kind === "email" && scope === "admin" && (
@@ -77,6 +166,6 @@ export function ChannelDialog({ scope, hasMail, onClose }: ChannelDialogProps) {
           hint="Separate several with commas"
         />
       )}
-    </FormDialog>
+    </>
   );
 }

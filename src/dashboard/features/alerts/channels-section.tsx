@@ -3,23 +3,37 @@ import { formatAge } from "../../format.ts";
 import { Button } from "../../kit/button.tsx";
 import { Confirm } from "../../kit/confirm.tsx";
 import { Empty } from "../../kit/feedback.tsx";
+import { FormDialog, useForm } from "../../kit/form.tsx";
 import { Section } from "../../kit/page.tsx";
 import { actionsColumn, Table } from "../../kit/table.tsx";
 import { toast, toastError } from "../../kit/toast.tsx";
-import { type AlertChannel, type AlertScope, deleteChannel, testChannel } from "./api.ts";
-import { ChannelDialog } from "./channel-dialog.tsx";
+import {
+  type AlertChannel,
+  type AlertScope,
+  type ChannelFilter,
+  changeChannel,
+  deleteChannel,
+  type MetricRule,
+  testChannel,
+} from "./api.ts";
+import { ChannelDialog, kindNames } from "./channel-dialog.tsx";
+import { FilterFields, toFilter, toFilterValues } from "./filter-fields.tsx";
+import { titleOfRule } from "./rule-titles.ts";
 
 interface ChannelsProps {
   scope: AlertScope;
   channels: readonly AlertChannel[];
   /** Whether the gateway can send e-mails. */
   hasMail: boolean;
+  /** Custom rules, which channels of the gateway may choose. */
+  metricRules?: readonly MetricRule[];
 }
 
 /** Where alerts are sent, and whether the last message was accepted. */
-export function ChannelsSection({ scope, channels, hasMail }: ChannelsProps) {
+export function ChannelsSection({ scope, channels, hasMail, metricRules = [] }: ChannelsProps) {
   const [isAdding, setAdding] = useState(false);
   const [deleting, setDeleting] = useState<AlertChannel>();
+  const [editing, setEditing] = useState<AlertChannel>();
   return (
     <Section
       title={scope === "admin" ? "Channels" : "Alert channels"}
@@ -29,8 +43,19 @@ export function ChannelsSection({ scope, channels, hasMail }: ChannelsProps) {
         </Button>
       }
     >
-      <ChannelsTable scope={scope} channels={channels} onDelete={setDeleting} />
-      {isAdding && <ChannelDialog scope={scope} hasMail={hasMail} onClose={() => setAdding(false)} />}
+      <ChannelsTable
+        scope={scope}
+        channels={channels}
+        metricRules={metricRules}
+        onDelete={setDeleting}
+        onEdit={setEditing}
+      />
+      {isAdding && (
+        <ChannelDialog scope={scope} hasMail={hasMail} metricRules={metricRules} onClose={() => setAdding(false)} />
+      )}
+      {editing !== undefined && (
+        <EditDialog channel={editing} metricRules={metricRules} onClose={() => setEditing(undefined)} />
+      )}
       {deleting !== undefined && (
         <Confirm
           title="Delete this channel?"
@@ -48,14 +73,20 @@ export function ChannelsSection({ scope, channels, hasMail }: ChannelsProps) {
 function ChannelsTable({
   scope,
   channels,
+  metricRules,
   onDelete,
-}: Pick<ChannelsProps, "scope" | "channels"> & { onDelete: (channel: AlertChannel) => void }) {
+  onEdit,
+}: Pick<ChannelsProps, "scope" | "channels"> & {
+  metricRules: readonly MetricRule[];
+  onDelete: (channel: AlertChannel) => void;
+  onEdit: (channel: AlertChannel) => void;
+}) {
   const [testing, setTesting] = useState<string>();
   const test = async ({ id, label }: AlertChannel) => {
     setTesting(id);
     try {
       const error = await testChannel(scope, id);
-      if (error === null) toast(`Test message sent to ${label}`);
+      if (error === null) toast(`Test alert sent to ${label}`);
       else toastError(new Error(error));
     } catch (error) {
       toastError(error);
@@ -63,6 +94,7 @@ function ChannelsTable({
       setTesting(undefined);
     }
   };
+  const describeGets = (channel: AlertChannel) => <Gets channel={channel} metricRules={metricRules} />;
   return (
     <Table
       rows={channels}
@@ -71,7 +103,7 @@ function ChannelsTable({
         <Empty icon="send" title="No channels yet">
           <p>
             {scope === "admin"
-              ? "Add a webhook, or email addresses once a mail server is set up, to receive alerts."
+              ? "Add Slack, PagerDuty, Teams, Discord or a webhook, or email addresses once a mail server is set up."
               : "Add one to be notified when your wallet runs low or an API key has spent its budget."}
           </p>
         </Empty>
@@ -83,10 +115,11 @@ function ChannelsTable({
           cell: ({ kind, label }) => (
             <>
               {label}
-              <span className="sub">{kind === "webhook" ? "Webhook" : "Email"}</span>
+              <span className="sub">{kindNames[kind]}</span>
             </>
           ),
         },
+        ...(scope === "admin" ? [{ name: "Gets", className: "break", cell: describeGets }] : []),
         { name: "Last message", className: "break", cell: (channel) => <Outcome channel={channel} /> },
         actionsColumn<AlertChannel>((channel) => (
           <>
@@ -98,6 +131,11 @@ function ChannelsTable({
             >
               {testing === channel.id ? "Sending…" : "Send test"}
             </Button>
+            {scope === "admin" && (
+              <Button look="plain small" aria-label={`Edit ${channel.label}`} onClick={() => onEdit(channel)}>
+                Edit
+              </Button>
+            )}
             <Button look="plain small" aria-label={`Delete ${channel.label}`} onClick={() => onDelete(channel)}>
               Delete
             </Button>
@@ -105,6 +143,46 @@ function ChannelsTable({
         )),
       ]}
     />
+  );
+}
+
+const severityWords = { info: "All alerts", warning: "Warning and critical", critical: "Critical" } as const;
+
+/** The alerts and digests that a channel gets. */
+function Gets({ channel, metricRules }: { channel: ChannelFilter; metricRules: readonly MetricRule[] }) {
+  const { rules, severity, digest, digest_hour: hour } = channel;
+  const nameOf = (rule: string) => metricRules.find(({ id }) => id === rule)?.name ?? titleOfRule(rule);
+  return (
+    <>
+      {severityWords[severity]}
+      {rules !== null && <span className="sub">{rules.map(nameOf).join(", ")}</span>}
+      {digest !== "off" && (
+        <span className="sub">
+          {digest} digest at {String(hour).padStart(2, "0")}:00 UTC
+        </span>
+      )}
+    </>
+  );
+}
+
+function EditDialog({
+  channel,
+  metricRules,
+  onClose,
+}: {
+  channel: AlertChannel;
+  metricRules: readonly MetricRule[];
+  onClose: () => void;
+}) {
+  const { id, kind, label } = channel;
+  const form = useForm(toFilterValues(channel), async (values) => {
+    await changeChannel(id, toFilter(values, kind));
+    onClose();
+  });
+  return (
+    <FormDialog title={label} form={form} onClose={onClose}>
+      <FilterFields form={form} kind={kind} metricRules={metricRules} />
+    </FormDialog>
   );
 }
 

@@ -30,6 +30,19 @@ const comparisons = [
   ["above", "is above"],
   ["below", "is below"],
 ] as const;
+const severities = [
+  ["info", "Info"],
+  ["warning", "Warning"],
+  ["critical", "Critical"],
+] as const;
+const baselines = [
+  ["0", "a fixed value"],
+  ["1", "same hours, day before"],
+  ["7", "same hours, last 7 days"],
+  ["28", "same hours, last 28 days"],
+] as const;
+/** Whole hours, which can be compared with those of other days. */
+const comparedWindows: readonly string[] = ["60", "1440"];
 const windows = [
   ["5", "5 minutes"],
   ["15", "15 minutes"],
@@ -130,9 +143,12 @@ export function MetricRulesSection({ rules }: { rules: readonly MetricRule[] }) 
 const labelOf = <Name extends string>(options: readonly (readonly [Name, string])[], name: string) =>
   options.find(([metric]) => metric === name)?.[1] ?? name;
 
-function describeRule({ metric, scope, subject, comparison, threshold, minutes }: MetricRule): string {
+function describeRule(rule: MetricRule): string {
+  const { metric, scope, subject, comparison, threshold, minutes, baseline_days: days, minimum } = rule;
   const of = scope === "gateway" ? "of all calls" : `of ${scope} ${subject}`;
-  const value = metric === "spend" ? formatUsd(threshold) : `${threshold} ${units[metric]}`;
+  const toValue = (text: string) => (metric === "spend" ? formatUsd(text) : `${text} ${units[metric]}`);
+  const baseline = `${threshold} times the ${labelOf(baselines, String(days))} (at least ${toValue(minimum)})`;
+  const value = days === 0 ? toValue(threshold) : baseline;
   return `${labelOf(metrics, metric)} ${of} ${labelOf(comparisons, comparison)} ${value} in ${labelOf(windows, String(minutes))}`;
 }
 
@@ -143,8 +159,11 @@ function toBody({
   subject,
   comparison,
   threshold,
+  baseline_days,
+  minimum,
   minutes,
   min_calls,
+  severity,
   enabled,
 }: Omit<MetricRule, "id" | "object" | "unit">) {
   return {
@@ -153,8 +172,11 @@ function toBody({
     scope,
     comparison,
     threshold,
+    baseline_days,
+    minimum,
     minutes,
     min_calls,
+    severity,
     enabled,
     ...(scope !== "gateway" && { subject }),
   };
@@ -170,27 +192,56 @@ function RuleDialog({ rule, onClose }: { rule: MetricRule | undefined; onClose: 
     threshold: rule?.threshold ?? "",
     minutes: String(rule?.minutes ?? 15),
     min_calls: String(rule?.min_calls ?? 20),
+    baseline_days: String(rule?.baseline_days ?? 0),
+    minimum: rule?.minimum ?? "",
+    severity: rule?.severity ?? "warning",
   };
   const form = useForm(
-    initial as typeof initial & Pick<MetricRule, "metric" | "scope" | "comparison">,
+    initial as typeof initial & Pick<MetricRule, "metric" | "scope" | "comparison" | "severity">,
     async (values) => {
-      const numbers = { minutes: Number(values.minutes), min_calls: Number(values.min_calls) };
-      const texts = { name: values.name.trim(), subject: values.subject.trim(), threshold: values.threshold.trim() };
+      const days = Number(values.baseline_days);
+      const numbers = { minutes: Number(values.minutes), min_calls: Number(values.min_calls), baseline_days: days };
+      const texts = {
+        name: values.name.trim(),
+        subject: values.subject.trim(),
+        threshold: values.threshold.trim(),
+        minimum: days === 0 ? "" : values.minimum.trim(),
+      };
       await saveMetricRule(toBody({ ...values, ...texts, ...numbers, enabled: rule?.enabled ?? true }), rule?.id);
       onClose();
     },
   );
-  const { name, metric, scope, subject, comparison, threshold, minutes } = form.values;
+  const { name, metric, scope, subject, comparison, threshold, minutes, severity } = form.values;
+  const { baseline_days: days, minimum } = form.values;
+  const isRelative = days !== "0";
+  const shownWindows = isRelative ? windows.filter(([span]) => comparedWindows.includes(span)) : windows;
+  const compareWith = (chosen: string) => {
+    const isCompared = chosen === "0" || comparedWindows.includes(minutes);
+    form.set({ baseline_days: chosen, ...(!isCompared && { minutes: "1440" }) });
+  };
   const isShare = metric !== "spend" && metric !== "calls";
   return (
     <FormDialog
       title={rule === undefined ? "New rule" : "Edit rule"}
       description="Checked every minute."
       form={form}
-      isComplete={name.trim() !== "" && threshold.trim() !== "" && (scope === "gateway" || subject.trim() !== "")}
+      isComplete={
+        name.trim() !== "" &&
+        threshold.trim() !== "" &&
+        (scope === "gateway" || subject.trim() !== "") &&
+        (!isRelative || minimum.trim() !== "")
+      }
       onClose={onClose}
     >
-      <TextField label="Name" autoComplete="off" placeholder="Errors at Anthropic" autoFocus {...form.field("name")} />
+      <div className="grid-two">
+        <TextField label="Name" autoComplete="off" placeholder="Spend tripled" autoFocus {...form.field("name")} />
+        <SelectField
+          label="Severity"
+          options={severities}
+          value={severity}
+          onText={(chosen) => form.set({ severity: chosen })}
+        />
+      </div>
       <SelectField label="Metric" options={metrics} value={metric} onText={(chosen) => form.set({ metric: chosen })} />
       <div className="grid-two">
         <SelectField label="Scope" options={scopes} value={scope} onText={(chosen) => form.set({ scope: chosen })} />
@@ -206,7 +257,7 @@ function RuleDialog({ rule, onClose }: { rule: MetricRule | undefined; onClose: 
           onText={(chosen) => form.set({ comparison: chosen })}
         />
         <TextField
-          label={`Threshold (${units[metric]})`}
+          label={isRelative ? "Times" : `Threshold (${units[metric]})`}
           inputMode="decimal"
           autoComplete="off"
           {...form.field("threshold")}
@@ -214,8 +265,25 @@ function RuleDialog({ rule, onClose }: { rule: MetricRule | undefined; onClose: 
       </div>
       <div className="grid-two">
         <SelectField
+          label="Compared with"
+          options={baselines}
+          value={days as (typeof baselines)[number][0]}
+          onText={compareWith}
+        />
+        {isRelative && (
+          <TextField
+            label={`At least (${units[metric]})`}
+            inputMode="decimal"
+            autoComplete="off"
+            {...form.field("minimum")}
+            hint="Smaller values raise no alert"
+          />
+        )}
+      </div>
+      <div className="grid-two">
+        <SelectField
           label="Over the last"
-          options={windows}
+          options={shownWindows}
           value={minutes as (typeof windows)[number][0]}
           onText={(chosen) => form.set({ minutes: chosen })}
         />

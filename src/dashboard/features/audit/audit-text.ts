@@ -62,6 +62,8 @@ const sentences: AuditTexts["sentences"] = {
   "alert.metric_rule_delete": () => "Deleted an alert rule",
   "alert.mute": ({ until }) => (until ? `Muted an alert until ${until}` : "Muted an alert"),
   "alert.unmute": () => "Unmuted an alert",
+  "alert.channel_change": ({ severity, digest, rules }) =>
+    `Changed an alert channel: severity ${severity}, rules ${rules}, digest ${digest}`,
   "alert.channel_delete": () => "Deleted an alert channel",
   "alert.smtp": (_, subject) =>
     subject === "none" ? "Removed the mail server of alerts" : "Set the mail server of alerts",
@@ -258,6 +260,7 @@ const groups: readonly AuditGroup[] = [
       mute: "Alert muted",
       unmute: "Alert unmuted",
       channel: "Channel added",
+      channel_change: "Channel changed",
       channel_delete: "Channel deleted",
       smtp: "Mail server changed",
     },

@@ -113,8 +113,14 @@ export const helpGroups: readonly HelpGroup[] = [
       {
         name: "observability",
         title: "Observability",
-        description: "Metrics, alerts, health, logs, statistics, the content log",
+        description: "Metrics, health, logs, statistics, the content log",
         load: () => import("../../../../docs/observability.md", { with: { type: "text" } }),
+      },
+      {
+        name: "alerts",
+        title: "Alerts",
+        description: "PagerDuty, Slack, Teams, Discord, email, rules, digests",
+        load: () => import("../../../../docs/alerts.md", { with: { type: "text" } }),
       },
       {
         name: "configuration",

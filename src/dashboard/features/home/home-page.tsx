@@ -2,6 +2,7 @@ import type { ReactNode } from "react";
 import useSWR from "swr";
 import { Link } from "wouter";
 import { api, request } from "../../data/api.ts";
+import { severityBadges } from "../../data/severity.ts";
 import { formatAge, formatChange, formatCount, formatShare, formatShort, formatUsd } from "../../format.ts";
 import { Loaded } from "../../kit/feedback.tsx";
 import { PageHead, Section, Usd } from "../../kit/page.tsx";
@@ -173,9 +174,9 @@ function Alerts({ alerts: { count, data } }: { alerts: Home["alerts"] }) {
       rows={data}
       count={count}
     >
-      {({ id, text, since, level }) => (
+      {({ id, text, since, severity }) => (
         <li key={id}>
-          <span className={level > 1 ? "badge is-bad" : "badge is-warn"}>{level > 1 ? "critical" : "warning"}</span>
+          <span className={severityBadges[severity]}>{severity}</span>
           <span className="break">{text}</span>
           <span className="faint">{formatAge(since)}</span>
         </li>

@@ -23,7 +23,8 @@ import { toResourceDeps } from "../resource-routes.ts";
 import { closed, diff, expectOnce, isSame, Status, Text, toLower } from "./plan-entries.ts";
 import { defineSection, type Planning, type Step } from "./section.ts";
 
-const { name, metric, scope, subject, comparison, minutes, min_calls } = bodyFields(metricRuleFields);
+const { name, metric, scope, subject, comparison, minutes, baseline_days, minimum, min_calls, severity } =
+  bodyFields(metricRuleFields);
 /** One of the gateway's rules, or one of the operator's own for a metric, which has a name and the fields after it. */
 const RuleEntry = Type.Object(
   {
@@ -41,7 +42,10 @@ const RuleEntry = Type.Object(
     subject,
     comparison: Type.Optional(comparison),
     minutes: Type.Optional(minutes),
+    baseline_days,
+    minimum,
     min_calls,
+    severity,
   },
   closed,
 );
