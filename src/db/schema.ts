@@ -74,6 +74,7 @@ export interface Database {
   /** Values that the gateway generates once, such as the secret that signs image URLs. */
   settings: { name: string; value: string };
   providers: ProvidersTable;
+  reroutes: ReroutesTable;
   provider_keys: ProviderKeysTable;
   provider_attempts: ProviderAttemptsTable;
   provider_outcomes: ProviderOutcomesTable;
@@ -618,6 +619,19 @@ export interface ProvidersTable {
   earlier_manifests: string | null;
   /** When it was removed: a gateway that was not running then deletes its file later. */
   removed_at: number | null;
+}
+
+/** Operator's orders that another model answers. */
+export interface ReroutesTable {
+  id: string;
+  subject: "model" | "provider";
+  /** The id of a model, or the name of a provider. */
+  name: string;
+  /** The id of the model that answers; null: other routes of the same model alone. */
+  to_model: string | null;
+  /** Null: until it is removed. */
+  ends_at: number | null;
+  created_at: number;
 }
 
 /** Attempts at a provider in five minutes, of all gateways. */

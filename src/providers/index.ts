@@ -10,6 +10,18 @@ export type { PluginState, PluginStatus } from "./plugin-state.ts";
 export { ProviderSettings } from "./provider-settings.ts";
 export { Providers } from "./providers.ts";
 export { parseFile } from "./read-files.ts";
+export {
+  changeReroute,
+  checkReroute,
+  createReroute,
+  type DescribeModel,
+  listReroutes,
+  type NewReroute,
+  readReroute,
+  removeReroute,
+  rerouteFields,
+  type StoredReroute,
+} from "./reroutes.ts";
 export { hasSecrets, SecretBox, type StoredSmtp, sealSecret, smtpSetting } from "./secret-box.ts";
 export { readStateFile, removeStateFile, writeStateFile } from "./state-file.ts";
 export { describeUpstreamError } from "./test-connection.ts";

@@ -1,8 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Config } from "../config/index.ts";
 import type { Database, Store } from "../db/index.ts";
-import type { Credential } from "../kernel/index.ts";
+import type { Credential, Reroute } from "../kernel/index.ts";
 import { getSecrets, type ProviderPlugin } from "../provider/index.ts";
+import { toReroute } from "./reroutes.ts";
 import { SecretBox } from "./secret-box.ts";
 
 /** A stored key of a provider. */
@@ -48,6 +49,7 @@ export class ProviderSettings {
   #rows: ReadonlyMap<string, ProviderRow> = new Map();
   #keys: ReadonlyMap<string, readonly StoredKey[]> = new Map();
   #sandbox: SandboxSetting | undefined;
+  #reroutes: readonly Reroute[] = [];
   #fingerprint = "";
   #reading: Promise<unknown> = Promise.resolve();
 
@@ -61,6 +63,11 @@ export class ProviderSettings {
 
   get rows(): ReadonlyMap<string, ProviderRow> {
     return this.#rows;
+  }
+
+  /** Those that are in force, and perhaps some that have ended. */
+  get reroutes(): readonly Reroute[] {
+    return this.#reroutes;
   }
 
   /**
@@ -85,8 +92,9 @@ export class ProviderSettings {
       rows = await readRows();
     }
     const sandbox = await db.selectFrom("settings").select("value").where("name", "=", sandboxRow).executeTakeFirst();
+    const reroutes = await db.selectFrom("reroutes").selectAll().orderBy("id").execute();
     const facts = keys.map(({ secret, ...key }) => ({ ...key, secret: Buffer.from(secret).toString("base64") }));
-    const fingerprint = JSON.stringify([rows, facts, sandbox]);
+    const fingerprint = JSON.stringify([rows, facts, sandbox, reroutes]);
     if (fingerprint === this.#fingerprint) return false;
     this.#rows = new Map(rows.map((row) => [row.name, toRow(row)]));
     this.#keys = Map.groupBy(
@@ -94,6 +102,7 @@ export class ProviderSettings {
       ({ provider }) => provider,
     );
     this.#sandbox = toSandboxSetting(sandbox?.value);
+    this.#reroutes = reroutes.map(toReroute);
     this.#fingerprint = fingerprint;
     return true;
   }

@@ -606,6 +606,17 @@ create table providers (
   removed_at bigint
 );
 
+create table reroutes (
+  id text not null primary key,
+  subject text not null,
+  name text not null,
+  to_model text,
+  ends_at bigint,
+  created_at bigint not null
+);
+
+create unique index reroutes_of_subject on reroutes (subject, name);
+
 create table provider_keys (
   id text not null primary key,
   provider text not null,

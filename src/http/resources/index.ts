@@ -1,10 +1,11 @@
 import { alertRules } from "./alert-rules.ts";
 import { budgets } from "./budgets.ts";
 import { modelLimits } from "./model-limits.ts";
+import { reroutes } from "./reroutes.ts";
 import type { AnyResource } from "./resource.ts";
 import { roleLimits } from "./role-limits.ts";
 
-const declared = [alertRules, budgets, modelLimits, roleLimits] as const;
+const declared = [alertRules, budgets, modelLimits, reroutes, roleLimits] as const;
 
 /** The types of all declarations. */
 export type Declared = (typeof declared)[number];
