@@ -1,7 +1,16 @@
 import { getFieldVariable, getVariablePrefix } from "../config/index.ts";
 import { describeRoutes, type ModelEntry, type Registry, type Route } from "../kernel/index.ts";
 import { getForm, getPlainFields, type ProviderPlugin } from "../provider/index.ts";
-import { type Failure, type Health, keyHealth, type LastOutcomes, providerHealth, type TestOutcome } from "./health.ts";
+import {
+  type AttemptCount,
+  type Failure,
+  failingSinceOf,
+  type Health,
+  keyHealth,
+  type LastOutcomes,
+  providerHealth,
+  type TestOutcome,
+} from "./health.ts";
 import type { PluginState } from "./plugin-state.ts";
 import type { ProviderSettings } from "./provider-settings.ts";
 import type { Providers } from "./providers.ts";
@@ -102,6 +111,9 @@ export function toTestJson(test: (TestOutcome & { at: number }) | undefined) {
   };
 }
 
+/** A provider as administrators see it. */
+export type ProviderDescription = ReturnType<typeof describeProviders>[number];
+
 /** Describes every provider to administrators, without secrets. Attempts are counted in this process only. */
 export function describeProviders(providers: Providers, registry: Registry, nowMs: number) {
   const { settings, snapshot, stats } = providers;
@@ -118,7 +130,10 @@ export function describeProviders(providers: Providers, registry: Registry, nowM
       health: {
         state: health?.state ?? null,
         reason: health?.reason ?? null,
-        since: health?.since === undefined ? null : new Date(health.since).toISOString(),
+        since: toIsoOrNull(health?.since),
+        failing_since: toIsoOrNull(failingSinceOf(last)),
+        last_success_at: toIsoOrNull(last.success?.at),
+        recent: toRecentJson(providers.health.recent(state.name)),
         last_error: toErrorJson(last.error),
         last_test: toTestJson(last.test),
         strip: providers.health.strip(state.name),
@@ -141,6 +156,14 @@ export function describeProviders(providers: Providers, registry: Registry, nowM
         .slice(0, routesMax),
     };
   });
+}
+
+function toIsoOrNull(at: number | undefined): string | null {
+  return at === undefined ? null : new Date(at).toISOString();
+}
+
+function toRecentJson({ attempts, errors }: AttemptCount) {
+  return { attempts, errors };
 }
 
 function describeState({ name, origin, status, models, routes, error, version, loaded_at }: PluginState) {

@@ -407,7 +407,7 @@ export function providerHealth({ last, recent, keys, circuits, now }: ProviderFa
 }
 
 /** Since when all attempts have failed; `undefined` when the last one did not. */
-function failingSinceOf({ success, error, test }: LastOutcomes): number | undefined {
+export function failingSinceOf({ success, error, test }: LastOutcomes): number | undefined {
   const succeededAt = Math.max(success?.at ?? 0, test?.isOk === true ? test.at : 0);
   return error !== undefined && error.at > succeededAt ? error.since : undefined;
 }

@@ -1,6 +1,13 @@
 export { getTerms, setRow, setTerms } from "./catalogue-files.ts";
 export { checkManifest, sendsKeyInClear } from "./check-manifest.ts";
-export { describeProviders, type ProviderHealth, readHealth, toErrorJson, toTestJson } from "./describe-providers.ts";
+export {
+  describeProviders,
+  type ProviderDescription,
+  type ProviderHealth,
+  readHealth,
+  toErrorJson,
+  toTestJson,
+} from "./describe-providers.ts";
 export { type AttemptCount, healthStates } from "./health.ts";
 export { getModelNames, ModelNames } from "./model-names.ts";
 export { OperatorCatalogueEditor } from "./operator-catalogue.ts";

@@ -146,6 +146,12 @@ const ProviderObject = Type.Object({
   health: Type.Object({
     ...outcomes,
     since: nullable(Type.Integer()),
+    failing_since: nullable(Type.Integer({ description: "The first failure that no success has followed" })),
+    last_success_at: nullable(Type.Integer()),
+    recent: Type.Object(
+      { attempts: Count, errors: Count },
+      { description: "Attempts of the latest quarter of an hour with attempts, of all nodes" },
+    ),
     strip: Type.Array(Type.Object({ attempts: Count, errors: Count }), {
       description: "The attempts of 24 hours, one entry for each half an hour, the oldest first",
     }),
@@ -389,7 +395,7 @@ function listProviders({ providers, kernel }: HttpDeps): Provider[] {
 }
 
 /** @throws {GatewayError} `not_found` */
-function readProvider(deps: HttpDeps, name: string): Provider {
+export function readProvider(deps: HttpDeps, name: string): Provider {
   const provider = listProviders(deps).find((plugin) => plugin.name === name);
   if (provider !== undefined) return provider;
   throw new GatewayError("not_found", `No provider is called ${quoteValue(name)}`);
@@ -421,7 +427,14 @@ function toProvider(
     ...provider,
     loaded_at: fromIso(loadedAt),
     credential_form: form && { fields: form.fields, sets: form.sets.map((set) => [...set]) },
-    health: { ...toOutcomes(health), since: fromIso(health.since), strip: [...health.strip] },
+    health: {
+      ...toOutcomes(health),
+      since: fromIso(health.since),
+      failing_since: fromIso(health.failing_since),
+      last_success_at: fromIso(health.last_success_at),
+      recent: health.recent,
+      strip: [...health.strip],
+    },
     keys: keys.map((key) => toKey(key, emails)),
     routes: routes.map(({ attempts, ...route }) => ({ ...route, attempts: toAttempts(attempts) })),
   };
