@@ -43,7 +43,7 @@ export async function readIncident(
     accounts.map(({ accountId }) => accountId),
   );
   const models = provider.routes.map(({ model }) => {
-    const others = all.filter((other) => other !== provider && other.routes.some((route) => route.model === model));
+    const others = all.filter((other) => other.name !== name && other.routes.some((route) => route.model === model));
     const figures = calls.byModel.get(model) ?? { calls: 0, failed: 0 };
     return { id: model, name: nameOf(model), others: others.map((other) => other.name), ...figures };
   });
