@@ -3,6 +3,8 @@ import { callKeyOfTime, type Store } from "../db/index.ts";
 
 /** Calls that one look reads; more would delay running calls. */
 const scannedMax = 10_000;
+/** A call that began this long ago may have failed just now. */
+const callMsMax = 600_000;
 /** From this status on a call failed at the gateway or its provider. */
 const failedFrom = 500;
 const rateLimited = 429;
@@ -28,16 +30,17 @@ interface Row {
   readonly calls: number;
 }
 
-/** Reads the ended calls of a provider since a time, of the latest calls of the gateway. */
+/** Reads the calls of a provider that have ended since a time, of the latest calls of the gateway. */
 export async function readProviderCalls(
   { db }: Pick<Store, "db">,
   { plugin, from }: { readonly plugin: string; readonly from: number },
 ): Promise<ProviderCalls> {
-  const latest = sql`from calls where id_bytes > ${callKeyOfTime(from)} order by id_bytes desc`;
+  const latest = sql`from calls where id_bytes > ${callKeyOfTime(from - callMsMax)} order by id_bytes desc`;
   const { rows } = await sql<Row>`
     select account_id as account, model, status, error_code as code, cast(count(*) as bigint) as calls
-    from (select account_id, model, status, error_code, plugin ${latest} limit ${sql.lit(scannedMax)}) as latest
-    where plugin = ${plugin} group by account_id, model, status, error_code`.execute(db);
+    from (select account_id, model, status, error_code, plugin, opened_at, duration_ms ${latest} limit ${sql.lit(scannedMax)}) as latest
+    where plugin = ${plugin} and opened_at + coalesce(duration_ms, 0) >= ${from}
+    group by account_id, model, status, error_code`.execute(db);
   const [oldest] = (
     await sql<{ at: number }>`select opened_at as at ${latest} limit 1 offset ${sql.lit(scannedMax - 1)}`.execute(db)
   ).rows;

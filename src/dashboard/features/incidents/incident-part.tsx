@@ -47,10 +47,10 @@ export function IncidentPart({ name }: { name: string }) {
   );
 }
 
-/** To the requests of the figures. */
+/** To the requests of the figures, which may have begun a little before the first failure. */
 function toRequests({ id, counted_from: from }: Incident, filters: Record<string, string> = {}): string {
   const failed = Object.keys(filters).includes("error") ? {} : { status: "failed" };
-  return `/requests?${new URLSearchParams({ plugin: id, ...failed, ...filters, from: fromSeconds(from) })}`;
+  return `/requests?${new URLSearchParams({ plugin: id, ...failed, ...filters, from: fromSeconds(from - 60) })}`;
 }
 
 const toShare = ({ calls, failed_calls: failed }: { calls: number; failed_calls: number }) =>
@@ -209,7 +209,7 @@ function Models({ incident, onReroute }: { incident: Incident; onReroute: (model
       title="Models"
       actions={
         <span className="faint">
-          {formatCount(alone)} of {formatCount(incident.models.length)} have no other route
+          {formatCount(alone)} of {formatCount(incident.models.length)} without another route
         </span>
       }
     >

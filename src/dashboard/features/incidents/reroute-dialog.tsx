@@ -31,7 +31,7 @@ export function RerouteDialog({ subject, name, onClose }: RerouteSubject & { onC
     onClose();
   });
   const targets = (models?.data ?? []).filter(
-    (model) => model.members === undefined && !isRetired(model) && model.name !== name && model.id !== name,
+    (model) => model.members === null && !isRetired(model) && model.name !== name && model.id !== name,
   );
   return (
     <FormDialog
