@@ -368,7 +368,13 @@ async function openPromptTurns({ redisUrl, redisTimeoutMs }: Config, store: Stor
 function openProviderNetwork({ config, bounds }: AppOptions) {
   const ms = config.upstreamTimeoutSeconds * 1000;
   return openBunNetwork({
-    bounds: { firstByteMsMax: ms, idleMsMax: ms, ...bounds },
+    bounds: {
+      firstByteMsMax: ms,
+      idleMsMax: ms,
+      // What an operator sets is the most; a default is not.
+      ...(config.given.has("UPSTREAM_TIMEOUT_SECONDS") && { silenceMsMax: ms }),
+      ...bounds,
+    },
     proxyEnv: config.proxyEnv,
     machine: config.machine,
   });
