@@ -31,6 +31,7 @@ import { pluginNew } from "./plugin-new.ts";
 import { pluginRecord } from "./plugin-record.ts";
 import {
   providerAdd,
+  providerIncident,
   providerKeyRemove,
   providerKeySet,
   providerList,
@@ -84,6 +85,7 @@ const own: readonly Command[] = [
   pluginCheck,
   pluginRecord,
   providerList,
+  providerIncident,
   providerAdd,
   providerRemove,
   providerSet,

@@ -3,10 +3,9 @@ import { nullable } from "../../contract/index.ts";
 import { describeProviders, healthStates } from "../../providers/index.ts";
 import { hasScope } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { type Incident, readIncident } from "../forms/incident.ts";
+import { readIncident, toIncidentObject } from "../forms/incident.ts";
 import { displayNameOf } from "../forms/read-fields.ts";
 import { type AdminApi, adminRoutes, describeRead } from "./guard.ts";
-import { toSeconds } from "./lists.ts";
 import { readProvider } from "./providers.ts";
 
 const Count = Type.Integer({ minimum: 0 });
@@ -97,44 +96,4 @@ export function providerIncidentController(deps: HttpDeps, api: AdminApi) {
       },
     ),
   ];
-}
-
-/** The incident in JSON, as the API and the command print it. */
-export function toIncidentObject(incident: Incident, seesUsage = true) {
-  const { lastError: error } = incident;
-  const toCalls = ({ calls, failed }: { calls: number; failed: number }) => ({ calls, failed_calls: failed });
-  const toMoment = (at: number | null | undefined) => (at == null ? null : toSeconds(at));
-  return {
-    id: incident.provider,
-    object: "organization.provider.incident" as const,
-    enabled: incident.enabled,
-    state: incident.state,
-    reason: incident.reason,
-    since: toMoment(incident.since),
-    failing_since: toMoment(incident.failingSince),
-    last_success_at: toMoment(incident.lastSuccessAt),
-    recent_attempts: incident.recent,
-    last_error: error && {
-      at: toSeconds(Date.parse(error.at)),
-      status: error.status,
-      message: error.message,
-      model: error.model,
-    },
-    counted_from: toSeconds(incident.countedFrom),
-    ...toCalls(incident),
-    calls_of_last_hour: incident.callsOfLastHour,
-    project_count: seesUsage ? incident.accountCount : null,
-    projects: seesUsage
-      ? incident.accounts.map(({ id, label, ...figures }) => ({ project_id: id, name: label, ...toCalls(figures) }))
-      : null,
-    answers: incident.answers.map((answer) => ({ ...answer })),
-    models: incident.models.map(({ id, name, others, ...figures }) => ({
-      id,
-      name,
-      ...toCalls(figures),
-      other_providers: others,
-    })),
-    reroutes: incident.reroutes.map(({ ends_at, ...reroute }) => ({ ...reroute, ends_at: toMoment(ends_at) })),
-    customer_text: incident.text,
-  };
 }

@@ -9,7 +9,7 @@ const accountsMax = 5;
 /** Models that a text for customers names. */
 const namedMax = 8;
 
-export type Incident = Awaited<ReturnType<typeof readIncident>>;
+type Incident = Awaited<ReturnType<typeof readIncident>>;
 
 interface IncidentSource {
   readonly store: Pick<Store, "db">;
@@ -128,4 +128,48 @@ function toUtc(at: number): string {
 
 function toMs(time: string | null): number | undefined {
   return time === null ? undefined : Date.parse(time);
+}
+
+/** The incident in JSON, as the API and the command print it. */
+export function toIncidentObject(incident: Incident, seesUsage = true) {
+  const { lastError: error } = incident;
+  const toCalls = ({ calls, failed }: { calls: number; failed: number }) => ({ calls, failed_calls: failed });
+  const toMoment = (at: number | null | undefined) => (at == null ? null : toSeconds(at));
+  return {
+    id: incident.provider,
+    object: "organization.provider.incident" as const,
+    enabled: incident.enabled,
+    state: incident.state,
+    reason: incident.reason,
+    since: toMoment(incident.since),
+    failing_since: toMoment(incident.failingSince),
+    last_success_at: toMoment(incident.lastSuccessAt),
+    recent_attempts: incident.recent,
+    last_error: error && {
+      at: toSeconds(Date.parse(error.at)),
+      status: error.status,
+      message: error.message,
+      model: error.model,
+    },
+    counted_from: toSeconds(incident.countedFrom),
+    ...toCalls(incident),
+    calls_of_last_hour: incident.callsOfLastHour,
+    project_count: seesUsage ? incident.accountCount : null,
+    projects: seesUsage
+      ? incident.accounts.map(({ id, label, ...figures }) => ({ project_id: id, name: label, ...toCalls(figures) }))
+      : null,
+    answers: incident.answers.map((answer) => ({ ...answer })),
+    models: incident.models.map(({ id, name, others, ...figures }) => ({
+      id,
+      name,
+      ...toCalls(figures),
+      other_providers: others,
+    })),
+    reroutes: incident.reroutes.map(({ ends_at, ...reroute }) => ({ ...reroute, ends_at: toMoment(ends_at) })),
+    customer_text: incident.text,
+  };
+}
+
+function toSeconds(at: number): number {
+  return Math.floor(at / 1000);
 }
