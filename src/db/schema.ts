@@ -613,6 +613,8 @@ export interface ProvidersTable {
   /** Replaces the priority of all its models. */
   priority: number | null;
   weight: number | null;
+  /** 1: stored keys are used instead of those of the environment. */
+  uses_stored_keys: number | null;
   /** The JSON of a provider that was added here; every gateway writes it as a file into its plugins folder. */
   manifest: string | null;
   /** JSON list of the SHA-256 of its manifests before, in hexadecimal: a file that is one of them was changed by nobody. */

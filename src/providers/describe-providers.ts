@@ -142,6 +142,7 @@ export function describeProviders(providers: Providers, registry: Registry, nowM
       enabled: row?.isEnabled ?? true,
       priority: row?.priority ?? null,
       weight: row?.weight ?? null,
+      uses_stored_keys: row?.usesStoredKeys ?? false,
       /** Whether it was added here, and can be removed. */
       managed: row?.manifest !== undefined && !row.isRemoved && state.origin === `plugins/${state.name}.json`,
       keys: describeKeys(settings, plugins.get(state.name) ?? { name: state.name, credential: "key" }, {
@@ -190,8 +191,8 @@ interface KeyContext {
 }
 
 /**
- * Lists the keys of the environment, without their last characters, then the stored keys. Stored keys are active if the
- * environment has no key.
+ * Lists the keys of the environment, without their last characters, then the stored keys. Either those of the environment
+ * are active, or the stored ones.
  */
 function describeKeys(
   settings: ProviderSettings,
@@ -206,6 +207,7 @@ function describeKeys(
   });
   const environmentKeys = settings.readGiven(plugin).keys;
   const variable = nameVariables(plugin);
+  const isInForce = !settings.usesEnvironment(plugin, environmentKeys);
   const inEnvironment = environmentKeys.map((key, index) => ({
     id: null,
     source: variable,
@@ -213,11 +215,10 @@ function describeKeys(
     set_by: null,
     set_at: null,
     readable: true,
-    in_force: true,
+    in_force: !isInForce,
     fields: getPlainFields(key),
-    ...toAttempts(index),
+    ...toAttempts(isInForce ? -1 : index),
   }));
-  const isInForce = environmentKeys.length === 0;
   let index = 0;
   const stored = settings.keysOf(plugin.name).map(({ id, last4, setBy, setAt, secret }) => ({
     id,

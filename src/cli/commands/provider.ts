@@ -159,18 +159,26 @@ export const providerSet = defineCommand({
       choices: ["yes", "no"],
     },
     priority: { value: "N", description: "0 to 1000, the lowest is called first; default: the priority of each model" },
+    "stored-keys": {
+      value: "yes|no",
+      description: "yes: stored keys are used instead of those of the environment",
+      choices: ["yes", "no"],
+    },
     weight: { value: "N", description: "0 to 1000, the load-balancing weight; default: the weight of each model" },
   },
   args: ["NAME"],
   example: "provider set acme --enabled no",
   async run(context, { args, flags, ...input }) {
     const change = {
-      enabled: flags.enabled === undefined ? undefined : parseYesNo(flags.enabled),
+      enabled: flags.enabled === undefined ? undefined : parseYesNo("enabled", flags.enabled),
       priority: parseOrder("priority", flags.priority),
       weight: parseOrder("weight", flags.weight),
+      usesStoredKeys: flags["stored-keys"] === undefined ? undefined : parseYesNo("stored-keys", flags["stored-keys"]),
     };
     await withProviders(context, input, ({ actions }) => actions.set(by, args.NAME, change));
-    return { json: { name: args.NAME, ...change }, text: `${args.NAME} is changed` };
+    const { usesStoredKeys, ...order } = change;
+    const json = { name: args.NAME, ...order, uses_stored_keys: usesStoredKeys };
+    return { json, text: `${args.NAME} is changed` };
   },
 });
 
@@ -243,9 +251,9 @@ function readManifestFile(file: string): unknown {
   return value;
 }
 
-function parseYesNo(text: string): boolean {
+function parseYesNo(flag: string, text: string): boolean {
   if (text === "yes" || text === "no") return text === "yes";
-  throw new UsageError(`--enabled is ${JSON.stringify(text)}, expected yes or no`);
+  throw new UsageError(`--${flag} is ${JSON.stringify(text)}, expected yes or no`);
 }
 
 /** `null` for `default`. */

@@ -601,6 +601,7 @@ create table providers (
   enabled bigint not null,
   priority bigint,
   weight bigint,
+  uses_stored_keys bigint,
   manifest text,
   earlier_manifests text,
   removed_at bigint

@@ -11,6 +11,9 @@ import { listOf, listParameters, pickPage, readPage, toList, toSeconds } from ".
 const Name = Type.String({ minLength: 1, maxLength: 60 });
 const Order = optional(Type.Integer({ minimum: 0, maximum: 1000, description: "`null`: the value of each model" }));
 const order = { enabled: Type.Optional(Type.Boolean()), priority: Order, weight: Order };
+const UsesStoredKeys = Type.Boolean({
+  description: "Whether stored keys are used instead of those of the environment, once there is a stored key",
+});
 /** Checked by hand: the error of a schema shows the value. */
 const secret = {
   key: Type.Optional(Type.Unknown({ description: "The provider's key. It is never returned" })),
@@ -28,6 +31,7 @@ const ProviderChange = formBody({
   manifest: Type.Optional(
     Type.Unknown({ description: "For providers that were added here. Keys are kept if the hosts stay the same" }),
   ),
+  uses_stored_keys: Type.Optional(UsesStoredKeys),
   ...order,
 });
 const NewKey = formBody(secret);
@@ -98,7 +102,7 @@ const KeyObject = Type.Object({
   created_at: nullable(Type.Integer()),
   readable: Type.Boolean({ description: "Whether this gateway has the secrets key that it is encrypted with" }),
   in_force: Type.Boolean({
-    description: "Whether calls use it: a key that is stored here waits while the environment has one",
+    description: "Whether calls use it: either the keys of the environment are used, or the stored ones",
   }),
   fields: Type.Record(Type.String(), Type.String(), { description: "Fields of a credential that are not secret" }),
   state: nullable(Circuit),
@@ -120,6 +124,7 @@ const ProviderObject = Type.Object({
   enabled: Type.Boolean(),
   priority: nullable(Type.Integer()),
   weight: nullable(Type.Integer()),
+  uses_stored_keys: UsesStoredKeys,
   models: Type.Integer({ description: "Number of its models" }),
   served_models: Type.Integer({ description: "Number of models that it serves now" }),
   version: nullable(Type.String()),
@@ -234,8 +239,9 @@ export function organizationProvidersController(deps: HttpDeps, api: AdminApi) {
       "/:provider_id",
       async ({ admin, body, params: { provider_id: id } }) => {
         readProvider(deps, id);
-        const { manifest, ...change } = body;
+        const { manifest, uses_stored_keys: usesStoredKeys, ...order } = body;
         if (manifest !== undefined) await actions.replaceManifest(admin, id, manifest);
+        const change = { ...order, ...(usesStoredKeys !== undefined && { usesStoredKeys }) };
         if (Object.keys(change).length > 0) await actions.set(admin.accountId, id, change);
         return await answer(id);
       },

@@ -108,3 +108,18 @@ test("an admin key that may not read usage is not told whose calls failed", asyn
   expect((await read("providers:read", "usage:read")).text).toContain(admin.email);
   expect((await read("usage:read")).status).toBe(403);
 });
+
+test("the status page calls a provider degraded whose calls succeed in part, and does not say that its models are away", async () => {
+  const { node, admin, acme } = await startFailing("sqlite");
+  const readStatus = async () => {
+    const response = await fetch(`${node.origin}/dashboard/api/status`, { headers: { cookie: admin.cookie } });
+    const { data } = (await response.json()) as { data: { provider: string; state: string; models: string[] }[] };
+    return data.find((one) => one.provider === "acme");
+  };
+  acme.answer.status = 500;
+  await call(node.origin, admin.key);
+  expect(await readStatus()).toMatchObject({ state: "failing", failed_share: 1, models: ["acme/chat"] });
+  acme.answer.status = 200;
+  await call(node.origin, admin.key);
+  expect(await readStatus()).toMatchObject({ state: "degraded", failed_share: 2 / 3, models: [] });
+});
