@@ -108,6 +108,9 @@ const sentences: AuditTexts["sentences"] = {
   "budget.delete": (budget) => `Deleted the ${toBudgetText(budget)}`,
   "model_limit.set": (limits) => `Set the ${toLimitsText(limits)}`,
   "model_limit.delete": (limits) => `Deleted the ${toLimitsText(limits)}`,
+  "reroute.create": (reroute) => `Re-routed ${toRerouteText(reroute)}`,
+  "reroute.change": (reroute) => `Changed the re-route of ${toRerouteText(reroute)}`,
+  "reroute.remove": ({ subject, name }) => `Ended the re-route of the ${subject} ${name}`,
   "role_limit.set": (limits, role) => {
     const whose = role === "none" ? "accounts of teams and programs" : `the role ${toRoleName(role as Role)}`;
     return `Set the limits of ${whose}: ${toFiguresText(limits)}`;
@@ -205,6 +208,11 @@ const groups: readonly AuditGroup[] = [
       test: "Provider tested",
     },
   },
+  {
+    name: "reroute",
+    label: "Re-routes",
+    actions: { create: "Re-route created", change: "Re-route changed", remove: "Re-route ended" },
+  },
   { name: "catalogue", label: "Models and prices", actions: { change: "Models and prices changed" } },
   { name: "sandbox", label: "Sandbox", actions: { set: "Sandbox set" } },
   { name: "tokens", label: "Tokens", actions: { issuers: "Token issuers set" } },
@@ -301,6 +309,11 @@ function toLimitsText({ account, api_key_id: key, model, ...limits }: Detail): s
     [limits.concurrent_calls, "calls at once"],
   ].flatMap(([limit, unit]) => (limit === null ? [] : [`${limit} ${unit}`]));
   return `limits of ${model} for ${whose}: ${figures.join(", ")}`;
+}
+
+function toRerouteText({ subject, name, to_model: to, ends_at: endsAt }: Detail): string {
+  const until = endsAt === null ? "" : ` until ${new Date(Number(endsAt) * 1000).toISOString().slice(0, 16)} UTC`;
+  return `the ${subject} ${name} to ${to ?? "other providers of its models"}${until}`;
 }
 
 function toEnding(last4: Detail[string] | undefined): string {
