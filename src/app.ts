@@ -376,7 +376,7 @@ function openProviderNetwork({ config, bounds }: AppOptions) {
     bounds: {
       firstByteMsMax: ms,
       idleMsMax: ms,
-      // What an operator sets is the most; a default is not.
+      // A timeout that the operator sets is the most; a default is not.
       ...(config.given.has("UPSTREAM_TIMEOUT_SECONDS") && { silenceMsMax: ms }),
       ...bounds,
     },

@@ -52,7 +52,7 @@ export const rerouteFields = defineFields<StoredReroute>()({
 type Columns = ColumnsOf<StoredReroute, typeof rerouteFields>;
 export type NewReroute = Pick<Columns, "subject" | "name"> & Partial<Columns>;
 
-/** What is served under the name of a model. */
+/** A model, and the providers that serve it now. */
 export interface ServedModel {
   readonly id: string;
   readonly capability: Capability;

@@ -17,7 +17,7 @@ export interface ProviderCalls {
   readonly failed: number;
   /** Accounts with failed calls, the most first. */
   readonly accounts: readonly { readonly accountId: string; readonly calls: number; readonly failed: number }[];
-  /** What clients were answered in place of an answer, the most frequent first. */
+  /** The errors that clients were answered, the most frequent first. */
   readonly answers: readonly { readonly status: number; readonly code: string | null; readonly calls: number }[];
   readonly byModel: ReadonlyMap<string, { readonly calls: number; readonly failed: number }>;
 }

@@ -1,7 +1,7 @@
 import { type Config, getPluginStateFile } from "../../config/index.ts";
 import { readStateFile } from "../../providers/index.ts";
 
-/** What the gateway that runs in this home folder says of its providers; `undefined` when none does. */
+/** The state of the gateway that runs in this home folder; `undefined` when none does. */
 export function readLiveState(config: Config): ReturnType<typeof readStateFile> {
   return readStateFile(getPluginStateFile(config), isRunning);
 }

@@ -71,7 +71,7 @@ const IncidentObject = Type.Object({
   customer_text: nullable(Type.String({ description: "A text for customers; `null`: no request failed" })),
 });
 
-/** What there is to know of a provider that fails. */
+/** The incident of a provider that fails; of one that works, the last hour. */
 export function providerIncidentController(deps: HttpDeps, api: AdminApi) {
   const { providers, kernel, store } = deps;
   const route = adminRoutes(deps, api, { path: "/organization/providers", area: "providers" });

@@ -24,7 +24,7 @@ export interface ResourceDeps extends Pick<HttpDeps, "store" | "now"> {
   /** The id of a model or provider that is here; `undefined` for another. */
   findModel(name: string): Promise<string | undefined> | string | undefined;
   findProvider(name: string): string | undefined;
-  /** What is served under the name of a model; absent where that is not known, as in a command. */
+  /** Describes the model of a name; absent where it is not known what is served, as in a command. */
   readonly describeModel?: DescribeModel | undefined;
   /** Returns the display name of a model. */
   modelNameOf(id: string): Promise<string> | string;

@@ -169,9 +169,6 @@ export function organizationRows<Row>(
     const by = { by: commandLine, describeModel: undefined, now: Date.now() };
     return (await createReroute(store, { subject: "provider", name: "openai" }, by)).id;
   };
-  const rerouted = ["anthropic", "cohere", "deepseek", "gemini", "groq", "mistral", "together", "xai"];
-  let reroutes = 0;
-  const aReroute = () => ({ subject: "provider", name: rerouted[reroutes++ % rerouted.length] as string });
   const newChannel = () => addDeadChannel(parts.gateway(), ids().member, "gateway");
   const aMailServer = { host: "mail.example.com", port: 25, tls: false, from: "gateway@example.com" };
   const path = "{api}/organization";
@@ -206,7 +203,7 @@ export function organizationRows<Row>(
     }),
     [`DELETE ${path}/rate_limits/:rate_limit_id`]: managed(200, { id: () => newLimit() }),
     [`GET ${path}/reroutes`]: managed(200),
-    [`POST ${path}/reroutes`]: managed(200, { body: aReroute }),
+    [`POST ${path}/reroutes`]: managed(200, { id: newReroute, body: { subject: "provider", name: "xai" } }),
     [`GET ${path}/reroutes/:reroute_id`]: managed(200, { id: newReroute }),
     [`POST ${path}/reroutes/:reroute_id`]: managed(200, { id: newReroute, body: { ends_at: 4_102_444_800 } }),
     [`DELETE ${path}/reroutes/:reroute_id`]: managed(200, { id: newReroute }),

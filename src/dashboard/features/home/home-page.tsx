@@ -135,7 +135,7 @@ function Reroutes() {
   return <RerouteNotices reroutes={data} />;
 }
 
-/** Who is hit by a provider that fails. */
+/** The requests that a failing provider has cost, and of how many accounts. */
 function Hit({ provider }: { provider: string }) {
   const { data } = useIncident(provider);
   if (data === undefined || data.failed_calls === 0) return null;

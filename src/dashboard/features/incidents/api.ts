@@ -9,7 +9,7 @@ export type Incident = Awaited<ReturnType<typeof getIncident>>;
 export type Reroute = Awaited<ReturnType<typeof getReroutes>>[number];
 export type RerouteFields = Pick<Reroute, "id" | "subject" | "name" | "to_model" | "ends_at">;
 
-/** What there is to know of a provider that fails. */
+/** The incident of a provider that fails; of one that works, the last hour. */
 export const useIncident = (name: string) =>
   useSWR(["incident", name], () => getIncident(name), { refreshInterval: 10_000, keepPreviousData: true });
 

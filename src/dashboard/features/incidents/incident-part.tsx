@@ -14,7 +14,7 @@ import { RerouteNotices } from "./reroute-notices.tsx";
 
 const modelsShown = 10;
 
-/** What happens to calls of a provider: since when, who is hit, what they are answered, and what can be done. */
+/** The incident of a provider: since when it fails, who is hit, what clients are answered, and what can be done. */
 export function IncidentPart({ name }: { name: string }) {
   const incident = useIncident(name);
   const [subject, setSubject] = useState<RerouteSubject>();

@@ -13,7 +13,7 @@ const durations = [
   ["", "until I end it"],
 ] as const;
 
-/** What is re-routed. */
+/** The model or provider that is re-routed. */
 export interface RerouteSubject {
   readonly subject: Reroute["subject"];
   readonly name: string;

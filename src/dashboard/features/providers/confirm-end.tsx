@@ -32,7 +32,7 @@ export function ConfirmDisable({ name, onClose }: EndProps) {
 
 const namedMax = 8;
 
-/** What callers lose: how many calls there were, and the models that have no other route. */
+/** The loss of callers: how many calls there were, and the models that have no other route. */
 function Consequence({ incident: { calls_of_last_hour: calls, models } }: { incident: Incident }) {
   const alone = models.filter(({ other_providers: others }) => others.length === 0).map(({ name }) => name);
   const rest = alone.length - namedMax;

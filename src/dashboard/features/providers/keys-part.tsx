@@ -77,7 +77,7 @@ export function KeysPart({
   );
 }
 
-/** Which keys are used of a provider that has one in the environment. The choice outlives a restart. */
+/** The choice between keys of the environment and stored ones. It outlives a restart. */
 function StoredKeysSwitch({
   name,
   source,
