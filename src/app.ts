@@ -55,9 +55,11 @@ import { modules, type OpenedModule, openModules } from "./modules/index.ts";
 import type { LogSink, Observability } from "./observability/index.ts";
 import type { Model, ProviderPlugin } from "./provider/index.ts";
 import {
+  describeProviders,
   getModelNames,
   OperatorCatalogueEditor,
   type PluginSnapshot,
+  type ProviderDescription,
   type ProviderSettings,
   Providers,
   readHealth,
@@ -133,6 +135,8 @@ export interface App {
   readonly sandbox: boolean;
   /** Providers, plugins and rows that cannot be used now, one message each. */
   readonly warnings: readonly string[];
+  /** The providers with their health, without secrets. */
+  describeProviders(): readonly ProviderDescription[];
   /** Loads and creates everything that would otherwise delay the first calls. */
   prepare(): Promise<void>;
   /** Has modules write what they have still to write. */
@@ -301,6 +305,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     get warnings() {
       return providers.snapshot.warnings;
     },
+    describeProviders: () => describeProviders(providers, kernel.registry, kernel.now()),
     async prepare() {
       for (const path of preparedPaths) await http.handle(new Request(new URL(path, "http://localhost")));
     },
@@ -394,7 +399,13 @@ async function openPromptTurns({ redisUrl, redisTimeoutMs }: Config, store: Stor
 function openProviderNetwork({ config, bounds }: AppOptions) {
   const ms = config.upstreamTimeoutSeconds * 1000;
   return openBunNetwork({
-    bounds: { firstByteMsMax: ms, idleMsMax: ms, ...bounds },
+    bounds: {
+      firstByteMsMax: ms,
+      idleMsMax: ms,
+      // A timeout that the operator sets is the most; a default is not.
+      ...(config.given.has("UPSTREAM_TIMEOUT_SECONDS") && { silenceMsMax: ms }),
+      ...bounds,
+    },
     proxyEnv: config.proxyEnv,
     machine: config.machine,
   });

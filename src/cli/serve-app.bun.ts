@@ -28,6 +28,8 @@ const requestBytesMax = 64 * 1024 * 1024;
 /** How long the last log lines may take to be written. */
 const flushMsMax = 1000;
 const exitMs = 1000;
+/** How often commands of the same home are told how the providers do. */
+const stateMs = 5000;
 
 type ServeOptions = Pick<AppOptions, "plugins" | "manifests" | "createSandbox"> & Pick<CliContext, "version">;
 
@@ -46,10 +48,18 @@ export async function serveApp(config: Config, { version, ...parts }: ServeOptio
   try {
     lockStore(store, config);
     const onSandbox = watchSandbox(store, log);
-    const onPluginsChanged = ({ states, warnings, sandbox }: PluginSnapshot) => {
+    let running: App | undefined;
+    let snapshot: PluginSnapshot | undefined;
+    const writeState = () => {
+      if (config.worker > 1 || snapshot === undefined) return;
+      const { states: plugins, warnings } = snapshot;
+      writeStateFile(stateFile, { pid: process.pid, plugins, warnings, providers: running?.describeProviders() });
+    };
+    const onPluginsChanged = (changed: PluginSnapshot) => {
       if (config.worker > 1) return;
-      writeStateFile(stateFile, { pid: process.pid, plugins: states, warnings });
-      onSandbox(sandbox);
+      snapshot = changed;
+      writeState();
+      onSandbox(changed.sandbox);
     };
     const observability = await openObservability(config, { log, version });
     const app = await createApp({
@@ -66,10 +76,13 @@ export async function serveApp(config: Config, { version, ...parts }: ServeOptio
       verifyLedger: verifyLedgerApart,
       collectGarbage: () => Bun.gc(false),
     });
+    running = app;
+    const stateTimer = setInterval(writeState, stateMs);
     let restMs = 0;
     try {
       restMs = await listenUntilSignal(app, { store, config, log, observability });
     } finally {
+      clearInterval(stateTimer);
       await app.close(restMs);
       await observability?.close();
       if (config.worker <= 1) removeStateFile(stateFile);

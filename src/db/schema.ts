@@ -78,6 +78,7 @@ export interface Database {
   /** Values that the gateway generates once, such as the secret that signs image URLs. */
   settings: { name: string; value: string };
   providers: ProvidersTable;
+  reroutes: ReroutesTable;
   provider_keys: ProviderKeysTable;
   /** Each price that a model has had here, by the version that calls record; `rates` is the JSON of a `CompiledPrice`. */
   prices: { version: string; rates: string };
@@ -646,12 +647,27 @@ export interface ProvidersTable {
   /** Replaces the priority of all its models. */
   priority: number | null;
   weight: number | null;
+  /** 1: stored keys are used instead of those of the environment. */
+  uses_stored_keys: number | null;
   /** The JSON of a provider that was added here; every gateway writes it as a file into its plugins folder. */
   manifest: string | null;
   /** JSON list of the SHA-256 of its manifests before, in hexadecimal: a file that is one of them was changed by nobody. */
   earlier_manifests: string | null;
   /** When it was removed: a gateway that was not running then deletes its file later. */
   removed_at: number | null;
+}
+
+/** Operator's orders that another model answers. */
+export interface ReroutesTable {
+  id: string;
+  subject: "model" | "provider";
+  /** The id of a model, or the name of a provider. */
+  name: string;
+  /** The id of the model that answers; null: other routes of the same model alone. */
+  to_model: string | null;
+  /** Null: until it is removed. */
+  ends_at: number | null;
+  created_at: number;
 }
 
 /** Attempts at a provider in five minutes, of all gateways. */

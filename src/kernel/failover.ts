@@ -13,6 +13,7 @@ import { affinity, cacheOwnerOf, type PoolKey } from "./routing/circuits.ts";
 import { canServe, orderRoutes, pausedForMs, type Route } from "./routing/registry.ts";
 import type { Kernel } from "./types.ts";
 import { LongAnswerError } from "./upstream/http-client.ts";
+import { getSilenceMs } from "./upstream/network.ts";
 import { BoundUpstream } from "./upstream/upstream.ts";
 
 /** How many attempts a call gets at a model over all its routes and keys. */
@@ -87,8 +88,9 @@ class Targets {
 
   /** When a provider has to have begun to answer, by {@link Kernel.now}. */
   get beginByMs(): number {
-    let { beginMsMax: longestMs } = this.#kernel.network.bounds;
-    for (const { model } of this.#routes) longestMs = Math.max(longestMs, (model.timeoutSeconds ?? 0) * 1000);
+    const { bounds } = this.#kernel.network;
+    let { beginMsMax: longestMs } = bounds;
+    for (const { model } of this.#routes) longestMs = Math.max(longestMs, getSilenceMs(model, bounds) ?? 0);
     return this.#run.call.request.startedMs + longestMs;
   }
 

@@ -37,6 +37,7 @@ export {
   type Route,
   type RouteState,
 } from "./routing/registry.ts";
+export type { Reroute } from "./routing/reroutes.ts";
 export { createVirtualModel, type VirtualModel } from "./routing/virtual-models.ts";
 export {
   type CallObserver,

@@ -263,7 +263,7 @@ function formatCallDetail(run: ModelRun, { registry }: Pick<Kernel, "registry">,
   const failedAttempts: FailedAttempt[] = [];
   for (const attempt of attempts) if (attempt.endedMs !== undefined) failedAttempts.push(describeFailure(attempt));
   const detail: CallDetail = {
-    requested: registry.byName(body.model) === run.modelEntry ? undefined : body.model,
+    requested: registry.byName(body.model)?.model.id === run.model ? undefined : body.model,
     stream: sink === undefined ? undefined : true,
     tier,
     finish: finishReasons?.length ? finishReasons : undefined,

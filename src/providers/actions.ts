@@ -42,6 +42,8 @@ export interface ProviderChange {
   /** `null`: the priority of its models. */
   readonly priority?: number | null | undefined;
   readonly weight?: number | null | undefined;
+  /** Stored keys are used instead of those of the environment. */
+  readonly usesStoredKeys?: boolean | undefined;
 }
 
 type Detail = Record<string, string | number | boolean | null>;
@@ -86,7 +88,7 @@ export function providerActions(deps: ActionsDeps) {
       const key = secret === undefined ? undefined : checkCredential({ plugin, baseUrl: undefined }, secret, role);
       const keyId = key === undefined ? undefined : crypto.randomUUID();
       const before = earlierOf(settings.rows.get(name));
-      const order = { enabled: 1, priority: null, weight: null };
+      const order = { enabled: 1, priority: null, weight: null, uses_stored_keys: null };
       const row = { name, ...order, manifest: text, earlier_manifests: before, removed_at: null };
       await change(
         by,
@@ -126,20 +128,22 @@ export function providerActions(deps: ActionsDeps) {
         await db.deleteFrom("provider_keys").where("provider", "=", name).execute();
         await db
           .updateTable("providers")
-          .set({ removed_at: now(), enabled: 1, priority: null, weight: null })
+          .set({ removed_at: now(), enabled: 1, priority: null, weight: null, uses_stored_keys: null })
           .where("name", "=", name)
           .execute();
       });
     },
     /** Enables, disables or orders a provider. */
-    async set(by: string, name: string, { enabled, priority, weight }: ProviderChange): Promise<void> {
+    async set(by: string, name: string, { enabled, priority, weight, usesStoredKeys }: ProviderChange): Promise<void> {
       expectKnown(deps, name);
       const fields = {
         ...(enabled !== undefined && { enabled: enabled ? 1 : 0 }),
         ...(priority !== undefined && { priority }),
         ...(weight !== undefined && { weight }),
+        ...(usesStoredKeys !== undefined && { uses_stored_keys: usesStoredKeys ? 1 : 0 }),
       };
-      const detail = JSON.parse(JSON.stringify({ enabled, priority, weight })) as Detail;
+      const changes = { enabled, priority, weight, uses_stored_keys: usesStoredKeys };
+      const detail = JSON.parse(JSON.stringify(changes)) as Detail;
       await change(by, ["provider.set", name, detail], ({ db }) =>
         db
           .insertInto("providers")
@@ -187,6 +191,7 @@ const emptyRow = {
   enabled: 1,
   priority: null,
   weight: null,
+  uses_stored_keys: null,
   manifest: null,
   earlier_manifests: null,
   removed_at: null,

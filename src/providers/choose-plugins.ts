@@ -1,3 +1,4 @@
+import type { Reroute } from "../kernel/index.ts";
 import { getForm, type Model, type ProviderPlugin } from "../provider/index.ts";
 
 /** Options that decide whether answers are simulated. */
@@ -16,6 +17,7 @@ export interface PluginChoices {
   hasUnreadableKeys(pluginName: string): boolean;
   /** The plugin with the order of routes that they chose. */
   reorder(plugin: ProviderPlugin): ProviderPlugin;
+  readonly reroutes: readonly Reroute[];
 }
 
 interface Conditions {

@@ -1,7 +1,16 @@
 import { getFieldVariable, getVariablePrefix } from "../config/index.ts";
 import { describeRoutes, type ModelEntry, type Registry, type Route } from "../kernel/index.ts";
 import { getForm, getPlainFields, type ProviderPlugin } from "../provider/index.ts";
-import { type Failure, type Health, keyHealth, type LastOutcomes, providerHealth, type TestOutcome } from "./health.ts";
+import {
+  type AttemptCount,
+  type Failure,
+  failingSinceOf,
+  type Health,
+  keyHealth,
+  type LastOutcomes,
+  providerHealth,
+  type TestOutcome,
+} from "./health.ts";
 import type { PluginState } from "./plugin-state.ts";
 import type { ProviderSettings } from "./provider-settings.ts";
 import type { Providers } from "./providers.ts";
@@ -102,6 +111,9 @@ export function toTestJson(test: (TestOutcome & { at: number }) | undefined) {
   };
 }
 
+/** A provider as administrators see it. */
+export type ProviderDescription = ReturnType<typeof describeProviders>[number];
+
 /** Describes every provider to administrators, without secrets. Attempts are counted in this process only. */
 export function describeProviders(providers: Providers, registry: Registry, nowMs: number) {
   const { settings, snapshot, stats } = providers;
@@ -118,7 +130,10 @@ export function describeProviders(providers: Providers, registry: Registry, nowM
       health: {
         state: health?.state ?? null,
         reason: health?.reason ?? null,
-        since: health?.since === undefined ? null : new Date(health.since).toISOString(),
+        since: toIsoOrNull(health?.since),
+        failing_since: toIsoOrNull(failingSinceOf(last)),
+        last_success_at: toIsoOrNull(last.success?.at),
+        recent: toRecentJson(providers.health.recent(state.name)),
         last_error: toErrorJson(last.error),
         last_test: toTestJson(last.test),
         strip: providers.health.strip(state.name),
@@ -127,6 +142,7 @@ export function describeProviders(providers: Providers, registry: Registry, nowM
       enabled: row?.isEnabled ?? true,
       priority: row?.priority ?? null,
       weight: row?.weight ?? null,
+      uses_stored_keys: row?.usesStoredKeys ?? false,
       /** Whether it was added here, and can be removed. */
       managed: row?.manifest !== undefined && !row.isRemoved && state.origin === `plugins/${state.name}.json`,
       keys: describeKeys(settings, plugins.get(state.name) ?? { name: state.name, credential: "key" }, {
@@ -141,6 +157,14 @@ export function describeProviders(providers: Providers, registry: Registry, nowM
         .slice(0, routesMax),
     };
   });
+}
+
+function toIsoOrNull(at: number | undefined): string | null {
+  return at === undefined ? null : new Date(at).toISOString();
+}
+
+function toRecentJson({ attempts, errors }: AttemptCount) {
+  return { attempts, errors };
 }
 
 function describeState({ name, origin, status, models, routes, error, version, loaded_at }: PluginState) {
@@ -167,8 +191,8 @@ interface KeyContext {
 }
 
 /**
- * Lists the keys of the environment, without their last characters, then the stored keys. Stored keys are active if the
- * environment has no key.
+ * Lists the keys of the environment, without their last characters, then the stored keys. Either those of the environment
+ * are active, or the stored ones.
  */
 function describeKeys(
   settings: ProviderSettings,
@@ -183,6 +207,7 @@ function describeKeys(
   });
   const environmentKeys = settings.readGiven(plugin).keys;
   const variable = nameVariables(plugin);
+  const isInForce = !settings.usesEnvironment(plugin, environmentKeys);
   const inEnvironment = environmentKeys.map((key, index) => ({
     id: null,
     source: variable,
@@ -190,11 +215,10 @@ function describeKeys(
     set_by: null,
     set_at: null,
     readable: true,
-    in_force: true,
+    in_force: !isInForce,
     fields: getPlainFields(key),
-    ...toAttempts(index),
+    ...toAttempts(isInForce ? -1 : index),
   }));
-  const isInForce = environmentKeys.length === 0;
   let index = 0;
   const stored = settings.keysOf(plugin.name).map(({ id, last4, setBy, setAt, secret }) => ({
     id,

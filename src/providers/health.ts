@@ -72,7 +72,7 @@ export interface Health {
   readonly state: HealthState;
   /** One message without the provider's words; absent where it works or nothing is known. */
   readonly reason: string | undefined;
-  /** When the state began, milliseconds since 1970; of a part of the attempts to five minutes. Absent where it works or nothing is known. */
+  /** When the state began, milliseconds since 1970; to five minutes where some attempts succeed. Absent where it works or nothing is known. */
   readonly since: number | undefined;
 }
 
@@ -382,8 +382,11 @@ export function providerHealth({ last, recent, keys, circuits, now }: ProviderFa
   const { routes, pausedRoutes } = circuits;
   const { attempts, errors, hasRecovered, failingSince } = recent;
   const { test } = last;
+  // The moment of the first failure, where none of its five minutes succeeded after it.
+  const first = failingSinceOf(last);
+  const isExact = first !== undefined && failingSince !== undefined && first - failingSince < slotMs;
   // A route may be paused after failures that the latest quarter of an hour does not have.
-  const since = failingSince ?? failingSinceOf(last) ?? last.error?.at;
+  const since = (isExact ? first : failingSince) ?? first ?? last.error?.at;
   const isTestKnown = test !== undefined && now - test.at <= dayMs;
   const isTestLatest = isTestKnown && test.at >= Math.max(last.success?.at ?? 0, last.error?.at ?? 0);
   const counted = `${errors} of the latest ${attempts} attempts failed`;
@@ -407,7 +410,7 @@ export function providerHealth({ last, recent, keys, circuits, now }: ProviderFa
 }
 
 /** Since when all attempts have failed; `undefined` when the last one did not. */
-function failingSinceOf({ success, error, test }: LastOutcomes): number | undefined {
+export function failingSinceOf({ success, error, test }: LastOutcomes): number | undefined {
   const succeededAt = Math.max(success?.at ?? 0, test?.isOk === true ? test.at : 0);
   return error !== undefined && error.at > succeededAt ? error.since : undefined;
 }

@@ -1,6 +1,13 @@
 export { getTerms, setRow, setTerms } from "./catalogue-files.ts";
 export { checkManifest, sendsKeyInClear } from "./check-manifest.ts";
-export { describeProviders, type ProviderHealth, readHealth, toErrorJson, toTestJson } from "./describe-providers.ts";
+export {
+  describeProviders,
+  type ProviderDescription,
+  type ProviderHealth,
+  readHealth,
+  toErrorJson,
+  toTestJson,
+} from "./describe-providers.ts";
 export { type AttemptCount, healthStates } from "./health.ts";
 export { getModelNames, ModelNames } from "./model-names.ts";
 export { OperatorCatalogueEditor } from "./operator-catalogue.ts";
@@ -10,6 +17,18 @@ export type { PluginState, PluginStatus } from "./plugin-state.ts";
 export { ProviderSettings } from "./provider-settings.ts";
 export { Providers } from "./providers.ts";
 export { parseFile } from "./read-files.ts";
+export {
+  changeReroute,
+  checkReroute,
+  createReroute,
+  type DescribeModel,
+  listReroutes,
+  type NewReroute,
+  readReroute,
+  removeReroute,
+  rerouteFields,
+  type StoredReroute,
+} from "./reroutes.ts";
 export { hasSecrets, SecretBox, type StoredSmtp, sealSecret, smtpSetting } from "./secret-box.ts";
 export { readStateFile, removeStateFile, writeStateFile } from "./state-file.ts";
 export { describeUpstreamError } from "./test-connection.ts";

@@ -217,7 +217,8 @@ export class PluginManager {
     const statuses = new Map<string, PluginStatus>();
     const absent = this.#createAbsent(plugins, (name) => statuses.get(name));
     const served = built.registry.withAbsence(absent.explain);
-    const { registry, problems } = this.#virtual.apply(served, plugins, absent.isAwaited);
+    const { registry: named, problems } = this.#virtual.apply(served, plugins, absent.isAwaited);
+    const registry = named.withReroutes(this.#options.choices?.reroutes ?? [], plugins);
     this.#memory.registry = registry;
     for (const { plugin, message } of built.refused) if (!errors.has(plugin.name)) errors.set(plugin.name, message);
     const routes = countRoutes(registry);

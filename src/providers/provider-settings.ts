@@ -1,8 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Config } from "../config/index.ts";
 import type { Database, Store } from "../db/index.ts";
-import type { Credential } from "../kernel/index.ts";
+import type { Credential, Reroute } from "../kernel/index.ts";
 import { getSecrets, type ProviderPlugin } from "../provider/index.ts";
+import { toReroute } from "./reroutes.ts";
 import { SecretBox } from "./secret-box.ts";
 
 /** A stored key of a provider. */
@@ -21,6 +22,8 @@ export interface ProviderRow {
   readonly isEnabled: boolean;
   readonly priority: number | undefined;
   readonly weight: number | undefined;
+  /** Stored keys are used instead of those of the environment, once there is one. */
+  readonly usesStoredKeys: boolean;
   readonly manifest: string | undefined;
   /** The SHA-256 of each manifest before, in hexadecimal, the latest last. */
   readonly earlierManifests: readonly string[];
@@ -48,6 +51,7 @@ export class ProviderSettings {
   #rows: ReadonlyMap<string, ProviderRow> = new Map();
   #keys: ReadonlyMap<string, readonly StoredKey[]> = new Map();
   #sandbox: SandboxSetting | undefined;
+  #reroutes: readonly Reroute[] = [];
   #fingerprint = "";
   #reading: Promise<unknown> = Promise.resolve();
 
@@ -61,6 +65,11 @@ export class ProviderSettings {
 
   get rows(): ReadonlyMap<string, ProviderRow> {
     return this.#rows;
+  }
+
+  /** Those that are in force, and perhaps some that have ended. */
+  get reroutes(): readonly Reroute[] {
+    return this.#reroutes;
   }
 
   /**
@@ -85,8 +94,9 @@ export class ProviderSettings {
       rows = await readRows();
     }
     const sandbox = await db.selectFrom("settings").select("value").where("name", "=", sandboxRow).executeTakeFirst();
+    const reroutes = await db.selectFrom("reroutes").selectAll().orderBy("id").execute();
     const facts = keys.map(({ secret, ...key }) => ({ ...key, secret: Buffer.from(secret).toString("base64") }));
-    const fingerprint = JSON.stringify([rows, facts, sandbox]);
+    const fingerprint = JSON.stringify([rows, facts, sandbox, reroutes]);
     if (fingerprint === this.#fingerprint) return false;
     this.#rows = new Map(rows.map((row) => [row.name, toRow(row)]));
     this.#keys = Map.groupBy(
@@ -94,6 +104,7 @@ export class ProviderSettings {
       ({ provider }) => provider,
     );
     this.#sandbox = toSandboxSetting(sandbox?.value);
+    this.#reroutes = reroutes.map(toReroute);
     this.#fingerprint = fingerprint;
     return true;
   }
@@ -120,17 +131,25 @@ export class ProviderSettings {
     }
   }
 
+  /** Whether the keys of the environment are used: where there are some, unless stored keys were chosen and can be read. */
+  usesEnvironment({ name }: Keyed, keys: readonly string[]): boolean {
+    if (keys.length === 0) return false;
+    const isChosen = this.#rows.get(name)?.usesStoredKeys === true;
+    return !isChosen || this.keysOf(name).every(({ secret }) => secret === undefined);
+  }
+
   /** The keys in use and the base URL of the environment. @throws {ConfigError} When the environment's are invalid. */
   credentials(plugin: Keyed): Credential {
     const environment = this.config.credentials(plugin);
-    if (environment.keys.length > 0) return environment;
+    if (this.usesEnvironment(plugin, environment.keys)) return environment;
     return { ...environment, keys: [...new Set(this.keysOf(plugin.name).flatMap(({ secret }) => secret ?? []))] };
   }
 
   /** The ids of the keys in use, in the order of {@link credentials}; of the environment's, their places. */
   keyIdsOf(plugin: Keyed): string[] {
     const environment = this.readGiven(plugin);
-    if (environment.keys.length > 0) return environment.keys.map((_, index) => `environment:${index}`);
+    if (this.usesEnvironment(plugin, environment.keys))
+      return environment.keys.map((_, index) => `environment:${index}`);
     const ids = new Map<string, string>();
     for (const { id, secret } of this.keysOf(plugin.name))
       if (secret !== undefined && !ids.has(secret)) ids.set(secret, id);
@@ -168,6 +187,7 @@ function toRow({ name, enabled, priority, weight, manifest, ...row }: Database["
     isEnabled: enabled !== 0,
     priority: priority ?? undefined,
     weight: weight ?? undefined,
+    usesStoredKeys: row.uses_stored_keys === 1,
     manifest: manifest ?? undefined,
     earlierManifests: row.earlier_manifests === null ? [] : (JSON.parse(row.earlier_manifests) as string[]),
     isRemoved: row.removed_at !== null,

@@ -1,4 +1,5 @@
 import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import type { ProviderDescription } from "./describe-providers.ts";
 import type { PluginState } from "./plugin-state.ts";
 
 /** State of a running server's plugins, for commands on the same home. */
@@ -7,6 +8,8 @@ interface StateFile {
   readonly plugins: readonly PluginState[];
   /** One message per problem. */
   readonly warnings: readonly string[];
+  /** The providers with their health, a few seconds old; absent while the server starts. */
+  readonly providers?: readonly ProviderDescription[] | undefined;
 }
 
 /** Writes the state of a server's plugins; a reader never sees a half-written file. */

@@ -13,6 +13,7 @@ export {
 export { type DigestSpan, readDigestFigures } from "./digest-figures.ts";
 export { describeCharge, type ExplainedCharge, explainCharge } from "./explain-charge.ts";
 export { type CallsWanted, exportCalls, exportEnds, type WrittenCall } from "./export-calls.ts";
+export { type ProviderCalls, readProviderCalls } from "./incident.ts";
 export {
   type CompareQuery,
   type MeasureQuery,

@@ -11,6 +11,7 @@ import {
   toCatalogueRows,
 } from "../lib/catalogue.ts";
 import { columns } from "../lib/format.ts";
+import { describeSource, readLiveState } from "../lib/live-state.ts";
 
 export const models = defineCommand({
   name: "models",
@@ -20,6 +21,7 @@ export const models = defineCommand({
   example: "models",
   async run(context, { config }) {
     const snapshot = await loadSnapshot(context, config, await readProviderSettings(config));
+    const live = readLiveState(config);
     const described = toCatalogueRows(snapshot.plugins).map(({ model, plugin }) => {
       const json = {
         id: model.id,
@@ -29,14 +31,16 @@ export const models = defineCommand({
         plugin: plugin.name,
         context_tokens: model.contextTokens ?? null,
         price: model.price ?? null,
-        served: getServedBy(plugin, snapshot),
+        served: getServedBy(plugin, { states: live?.plugins ?? snapshot.states }),
       };
       const quota = json.premium ? "paid" : "free quota";
       const name = getDisplayName(model);
       const label = name === model.id ? name : `${name} (${model.id})`;
       return { json, row: [label, json.capability, quota, formatPrice(model), json.served] };
     });
-    return { json: described.map(({ json }) => json), text: columns(described.map(({ row }) => row)) };
+    const list = columns(described.map(({ row }) => row));
+    const text = live === undefined ? list : `${list}\n\n${describeSource(true)}`;
+    return { json: described.map(({ json }) => json), text };
   },
 });
 

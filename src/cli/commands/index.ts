@@ -33,6 +33,7 @@ import { pluginNew } from "./plugin-new.ts";
 import { pluginRecord } from "./plugin-record.ts";
 import {
   providerAdd,
+  providerIncident,
   providerKeyRemove,
   providerKeySet,
   providerList,
@@ -91,6 +92,7 @@ const own: readonly Command[] = [
   pluginCheck,
   pluginRecord,
   providerList,
+  providerIncident,
   providerAdd,
   providerRemove,
   providerSet,

@@ -1,28 +1,31 @@
 import { readFileSync } from "node:fs";
 import { basename } from "node:path";
 import { commandLine } from "../../audit/index.ts";
+import type { Config } from "../../config/index.ts";
+import { GatewayError, quoteValue } from "../../contract/index.ts";
 import { monotonicNow, openNetwork, TimeoutScheduler } from "../../kernel/index.ts";
 import { parseJson } from "../../lib/json.ts";
 import { toTerminalLine } from "../../lib/terminal-text.ts";
 import { describeProviders } from "../../providers/index.ts";
-import { defineCommand, UsageError } from "../command.ts";
+import { type CliContext, defineCommand, UsageError } from "../command.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { columns } from "../lib/format.ts";
+import { describeSource, readLiveState } from "../lib/live-state.ts";
+import { readModelNames } from "../lib/parse.ts";
 import { withProviders } from "../lib/with-providers.ts";
+import { withStore } from "../lib/with-store.ts";
 
 /** Actor in the audit log. */
 const by = commandLine.accountId;
 
 export const providerList = defineCommand({
   name: "provider list",
-  description: "List the providers, whether each is enabled, and the last characters of its keys",
+  description: "List the providers, how they do, whether each is enabled, and the last characters of its keys",
   flags: {},
   args: [],
   example: "provider list",
   async run(context, input) {
-    const all = await withProviders(context, input, async (providers) =>
-      describeProviders(providers, providers.snapshot.registry, monotonicNow()),
-    );
+    const { all, isLive } = await describeAll(context, input);
     const json = all.map(({ routes: _, keys, ...provider }) => ({
       ...provider,
       keys: keys.map(({ id, source, last4, set_by, set_at, readable, in_force }) => ({
@@ -35,18 +38,90 @@ export const providerList = defineCommand({
         in_force,
       })),
     }));
-    const rows = json.map(({ name, status, priority, weight, keys }) => [
+    const rows = json.map(({ name, status, health, priority, weight, keys }) => [
       name,
       status.replace("_", " "),
+      health.state ?? "",
+      health.recent.attempts === 0 ? "" : `${health.recent.errors} of ${health.recent.attempts}`,
       String(priority ?? ""),
       String(weight ?? ""),
       keys
         .map(({ id, source, last4, in_force }) => source ?? `${id} …${last4}${in_force ? "" : " (not active)"}`)
         .join(", "),
     ]);
-    return { json, text: columns([["provider", "status", "priority", "weight", "keys"], ...rows]) };
+    const heading = ["provider", "status", "health", "failed", "priority", "weight", "keys"];
+    return { json, text: `${columns([heading, ...rows])}\n\n${describeSource(isLive)}` };
   },
 });
+
+/** The providers as the gateway says that runs; without one, as it would start. */
+async function describeAll(context: CliContext, input: { config: Config; now: number }) {
+  const live = readLiveState(input.config)?.providers;
+  if (live !== undefined) return { all: live, isLive: true };
+  const all = await withProviders(context, input, async (providers) =>
+    describeProviders(providers, providers.snapshot.registry, monotonicNow()),
+  );
+  return { all, isLive: false };
+}
+
+export const providerIncident = defineCommand({
+  name: "provider incident",
+  description: "Show since when a provider fails, who is hit, what clients are answered, and a text for customers",
+  flags: {},
+  args: ["NAME"],
+  example: "provider incident anthropic",
+  async run(context, { args, ...input }) {
+    const { all, isLive } = await describeAll(context, input);
+    const provider = all.find(({ name }) => name === args.NAME);
+    if (provider === undefined) throw new GatewayError("not_found", `No provider is called ${quoteValue(args.NAME)}`);
+    const [{ readIncident, toIncidentObject }, nameOf] = await Promise.all([
+      import("../../http/forms/incident.ts"),
+      readModelNames(context, input.config),
+    ]);
+    const incident = await withStore(
+      input.config,
+      ({ store }) => readIncident({ store, now: input.now, nameOf }, provider, all),
+      input.now,
+    );
+    const json = toIncidentObject(incident);
+    return { json, text: `${formatIncident(json)}\n\n${describeSource(isLive)}` };
+  },
+});
+
+type IncidentJson = ReturnType<typeof import("../../http/forms/incident.ts").toIncidentObject>;
+
+function formatIncident(incident: IncidentJson): string {
+  const toTime = (at: number | null) => (at === null ? "" : new Date(at * 1000).toISOString());
+  const toShare = ({ calls, failed_calls: failed }: { calls: number; failed_calls: number }) => `${failed} of ${calls}`;
+  const { last_error: error, recent_attempts: recent } = incident;
+  const facts = [
+    ["state", incident.state ?? "serves nothing"],
+    ["since", toTime(incident.since)],
+    ["every attempt fails since", toTime(incident.failing_since)],
+    ["last success", toTime(incident.last_success_at)],
+    ["failed attempts now", `${recent.errors} of ${recent.attempts}`],
+    ["failed requests", `${toShare(incident)} since ${toTime(incident.counted_from)}`],
+    ["accounts hit", String(incident.project_count ?? "")],
+    ["last error", error === null ? "" : toTerminalLine([error.status, error.message].filter(Boolean).join(": "))],
+  ].filter(([, value]) => value !== "");
+  const tables = [
+    (incident.projects ?? []).map((project) => ["", toTerminalLine(project.name), toShare(project)]),
+    incident.answers.map(({ status, code, calls }) => ["", `${status} ${code ?? ""}`, String(calls)]),
+    incident.models
+      .filter((model) => model.failed_calls > 0 || model.other_providers.length === 0)
+      .map((model) => ["", model.name, toShare(model), model.other_providers.join(", ") || "no other route"]),
+    incident.reroutes.map(({ name, to_model: to, ends_at: endsAt }) => [
+      "",
+      name,
+      `answered by ${to ?? "other providers"}`,
+      endsAt === null ? "" : `until ${toTime(endsAt)}`,
+    ]),
+  ];
+  const titles = ["Accounts with failed requests", "Clients were answered", "Models", "Re-routes"];
+  const sections = tables.flatMap((rows, index) => (rows.length === 0 ? [] : [`${titles[index]}\n${columns(rows)}`]));
+  const text = incident.customer_text === null ? [] : [`Text for customers\n  ${incident.customer_text}`];
+  return [columns(facts), ...sections, ...text].join("\n\n");
+}
 
 export const providerAdd = defineCommand({
   name: "provider add",
@@ -84,18 +159,26 @@ export const providerSet = defineCommand({
       choices: ["yes", "no"],
     },
     priority: { value: "N", description: "0 to 1000, the lowest is called first; default: the priority of each model" },
+    "stored-keys": {
+      value: "yes|no",
+      description: "yes: stored keys are used instead of those of the environment",
+      choices: ["yes", "no"],
+    },
     weight: { value: "N", description: "0 to 1000, the load-balancing weight; default: the weight of each model" },
   },
   args: ["NAME"],
   example: "provider set acme --enabled no",
   async run(context, { args, flags, ...input }) {
     const change = {
-      enabled: flags.enabled === undefined ? undefined : parseYesNo(flags.enabled),
+      enabled: flags.enabled === undefined ? undefined : parseYesNo("enabled", flags.enabled),
       priority: parseOrder("priority", flags.priority),
       weight: parseOrder("weight", flags.weight),
+      usesStoredKeys: flags["stored-keys"] === undefined ? undefined : parseYesNo("stored-keys", flags["stored-keys"]),
     };
     await withProviders(context, input, ({ actions }) => actions.set(by, args.NAME, change));
-    return { json: { name: args.NAME, ...change }, text: `${args.NAME} is changed` };
+    const { usesStoredKeys, ...order } = change;
+    const json = { name: args.NAME, ...order, uses_stored_keys: usesStoredKeys };
+    return { json, text: `${args.NAME} is changed` };
   },
 });
 
@@ -141,9 +224,16 @@ export const providerTest = defineCommand({
   async run(context, { args, flags, ...input }) {
     const network = openNetwork(new TimeoutScheduler(), monotonicNow, { machine: input.config.machine });
     const options = { model: flags.model, keyId: flags.key };
-    const json = await withProviders(context, input, (providers) =>
-      providers.test(network, commandLine, args.NAME, options),
-    );
+    const live = readLiveState(input.config)?.providers?.find(({ name }) => name === args.NAME);
+    const variable = live?.keys.find(({ source, in_force }) => source !== null && in_force)?.source;
+    const json = await withProviders(context, input, (providers) => {
+      const isElsewhere = variable != null && providers.settings.readGiven(providers.find(args.NAME)).keys.length === 0;
+      if (!isElsewhere || options.keyId !== undefined) {
+        return providers.test(network, commandLine, args.NAME, options);
+      }
+      const other = `test it on the dashboard, by POST /organization/providers/${args.NAME}/test, or set ${variable} here`;
+      throw new UsageError(`The running gateway has ${variable} in its environment, which this shell lacks; ${other}`);
+    });
     const text = (json.error && toTerminalLine(json.error)) ?? `${json.host} answered ${json.model} in ${json.ms} ms`;
     return { json, text, exitCode: json.ok ? exitCodes.success : exitCodes.failed };
   },
@@ -161,9 +251,9 @@ function readManifestFile(file: string): unknown {
   return value;
 }
 
-function parseYesNo(text: string): boolean {
+function parseYesNo(flag: string, text: string): boolean {
   if (text === "yes" || text === "no") return text === "yes";
-  throw new UsageError(`--enabled is ${JSON.stringify(text)}, expected yes or no`);
+  throw new UsageError(`--${flag} is ${JSON.stringify(text)}, expected yes or no`);
 }
 
 /** `null` for `default`. */

@@ -53,7 +53,7 @@ export async function readProviderSettings(config: Config): Promise<ProviderSett
 }
 
 /** Describes what serves a plugin's models: the plugin, the sandbox, or why nothing does. */
-export function getServedBy(plugin: ProviderPlugin, { states }: PluginSnapshot): string {
+export function getServedBy(plugin: ProviderPlugin, { states }: Pick<PluginSnapshot, "states">): string {
   const { name } = plugin;
   const status = states.find((state) => state.name === name)?.status;
   if (status === "serving" || status === "previous") return name;

@@ -639,10 +639,22 @@ create table providers (
   enabled bigint not null,
   priority bigint,
   weight bigint,
+  uses_stored_keys bigint,
   manifest text,
   earlier_manifests text,
   removed_at bigint
 );
+
+create table reroutes (
+  id text not null primary key,
+  subject text not null,
+  name text not null,
+  to_model text,
+  ends_at bigint,
+  created_at bigint not null
+);
+
+create unique index reroutes_of_subject on reroutes (subject, name);
 
 create table provider_keys (
   id text not null primary key,

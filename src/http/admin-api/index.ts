@@ -20,6 +20,7 @@ import {
   serviceAccountsController,
 } from "./project-keys.ts";
 import { projectCreditsController, projectsController } from "./projects.ts";
+import { providerIncidentController } from "./provider-incident.ts";
 import {
   organizationProvidersController,
   pluginsController,
@@ -70,6 +71,7 @@ function controllers(deps: HttpDeps, api: AdminApi) {
     ...adminKeysController(deps, api),
     ...jwtIssuersController(deps, api),
     ...organizationProvidersController(deps, api),
+    ...providerIncidentController(deps, api),
     ...providerKeysController(deps, api),
     ...providerTestsController(deps, api),
     ...sandboxController(deps, api),

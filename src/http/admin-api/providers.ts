@@ -11,6 +11,9 @@ import { listOf, listParameters, pickPage, readPage, toList, toSeconds } from ".
 const Name = Type.String({ minLength: 1, maxLength: 60 });
 const Order = optional(Type.Integer({ minimum: 0, maximum: 1000, description: "`null`: the value of each model" }));
 const order = { enabled: Type.Optional(Type.Boolean()), priority: Order, weight: Order };
+const UsesStoredKeys = Type.Boolean({
+  description: "Whether stored keys are used instead of those of the environment, once there is a stored key",
+});
 /** Checked by hand: the error of a schema shows the value. */
 const secret = {
   key: Type.Optional(Type.Unknown({ description: "The provider's key. It is never returned" })),
@@ -28,6 +31,7 @@ const ProviderChange = formBody({
   manifest: Type.Optional(
     Type.Unknown({ description: "For providers that were added here. Keys are kept if the hosts stay the same" }),
   ),
+  uses_stored_keys: Type.Optional(UsesStoredKeys),
   ...order,
 });
 const NewKey = formBody(secret);
@@ -98,7 +102,7 @@ const KeyObject = Type.Object({
   created_at: nullable(Type.Integer()),
   readable: Type.Boolean({ description: "Whether this gateway has the secrets key that it is encrypted with" }),
   in_force: Type.Boolean({
-    description: "Whether calls use it: a key that is stored here waits while the environment has one",
+    description: "Whether calls use it: either the keys of the environment are used, or the stored ones",
   }),
   fields: Type.Record(Type.String(), Type.String(), { description: "Fields of a credential that are not secret" }),
   state: nullable(Circuit),
@@ -120,6 +124,7 @@ const ProviderObject = Type.Object({
   enabled: Type.Boolean(),
   priority: nullable(Type.Integer()),
   weight: nullable(Type.Integer()),
+  uses_stored_keys: UsesStoredKeys,
   models: Type.Integer({ description: "Number of its models" }),
   served_models: Type.Integer({ description: "Number of models that it serves now" }),
   version: nullable(Type.String()),
@@ -146,6 +151,12 @@ const ProviderObject = Type.Object({
   health: Type.Object({
     ...outcomes,
     since: nullable(Type.Integer()),
+    failing_since: nullable(Type.Integer({ description: "The first failure that no success has followed" })),
+    last_success_at: nullable(Type.Integer()),
+    recent: Type.Object(
+      { attempts: Count, errors: Count },
+      { description: "Attempts of the latest quarter of an hour with attempts, of all nodes" },
+    ),
     strip: Type.Array(Type.Object({ attempts: Count, errors: Count }), {
       description: "The attempts of 24 hours, one entry for each half an hour, the oldest first",
     }),
@@ -228,8 +239,9 @@ export function organizationProvidersController(deps: HttpDeps, api: AdminApi) {
       "/:provider_id",
       async ({ admin, body, params: { provider_id: id } }) => {
         readProvider(deps, id);
-        const { manifest, ...change } = body;
+        const { manifest, uses_stored_keys: usesStoredKeys, ...order } = body;
         if (manifest !== undefined) await actions.replaceManifest(admin, id, manifest);
+        const change = { ...order, ...(usesStoredKeys !== undefined && { usesStoredKeys }) };
         if (Object.keys(change).length > 0) await actions.set(admin.accountId, id, change);
         return await answer(id);
       },
@@ -389,7 +401,7 @@ function listProviders({ providers, kernel }: HttpDeps): Provider[] {
 }
 
 /** @throws {GatewayError} `not_found` */
-function readProvider(deps: HttpDeps, name: string): Provider {
+export function readProvider(deps: HttpDeps, name: string): Provider {
   const provider = listProviders(deps).find((plugin) => plugin.name === name);
   if (provider !== undefined) return provider;
   throw new GatewayError("not_found", `No provider is called ${quoteValue(name)}`);
@@ -421,7 +433,14 @@ function toProvider(
     ...provider,
     loaded_at: fromIso(loadedAt),
     credential_form: form && { fields: form.fields, sets: form.sets.map((set) => [...set]) },
-    health: { ...toOutcomes(health), since: fromIso(health.since), strip: [...health.strip] },
+    health: {
+      ...toOutcomes(health),
+      since: fromIso(health.since),
+      failing_since: fromIso(health.failing_since),
+      last_success_at: fromIso(health.last_success_at),
+      recent: health.recent,
+      strip: [...health.strip],
+    },
     keys: keys.map((key) => toKey(key, emails)),
     routes: routes.map(({ attempts, ...route }) => ({ ...route, attempts: toAttempts(attempts) })),
   };

@@ -14,7 +14,7 @@ import {
   type Schemas,
 } from "../../lib/fields.ts";
 import type { HttpDeps } from "../deps.ts";
-import { displayNameOf, idOfCountedModel, idOfModel } from "../forms/read-fields.ts";
+import { displayNameOf, idOfCountedModel, idOfModel, modelNamesOf } from "../forms/read-fields.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import type { Below, Endpoint, Intersection, Route } from "../lifecycle/route.ts";
 import { formBody } from "../lifecycle/validate.ts";
@@ -42,6 +42,12 @@ export function toResourceDeps(deps: HttpDeps): ResourceDeps {
     config,
     findModel: (name) => deps.kernel.registry.byName(name)?.model.id,
     findProvider: (name) => deps.snapshot().plugins.find((plugin) => plugin.name === name)?.name,
+    describeModel(name) {
+      const model = modelNamesOf(deps).find(name);
+      const routes = model === undefined ? undefined : deps.kernel.registry.byName(model.id)?.routes;
+      const providers = (routes ?? []).map(({ plugin }) => plugin.name);
+      return model && { id: model.id, capability: model.capability, providers };
+    },
     modelIdOf: (name) => idOfModel(deps, name),
     countedModelIdOf: (name) => idOfCountedModel(deps, name),
     modelNameOf: (id) => displayNameOf(deps, id),

@@ -13,6 +13,8 @@ const organizationExamples: Readonly<Record<string, Readonly<Record<string, unkn
   "/organization/projects/{project_id}/rate_limits/{rate_limit_id}": { max_requests_per_1_minute: 600 },
   "/organization/rate_limits": { model: "gpt-4.1", max_tokens_per_1_minute: 200_000 },
   "/organization/rate_limits/{rate_limit_id}": { max_concurrent_calls: 4 },
+  "/organization/reroutes": { subject: "model", name: "gpt-4.1", to_model: "gpt-4.1-mini", ends_in_seconds: 3600 },
+  "/organization/reroutes/{reroute_id}": { ends_at: 4_102_444_800 },
   "/organization/role_limits/{role}": { max_requests_per_1_minute: 300, free_tokens_per_day: 100_000 },
   "/organization/projects/{project_id}/budgets": { subject: "end_user", budget_usd: "1.00", budget_period: "day" },
   "/organization/projects/{project_id}/budgets/{budget_id}": { raise_usd: "5.00", raise_until: 4_102_444_800 },

@@ -1,5 +1,12 @@
 import { gatewayOwner, readFiring } from "../../alerts/index.ts";
-import { healthStates, type ProviderHealth, readHealth, toErrorJson, toTestJson } from "../../providers/index.ts";
+import {
+  type AttemptCount,
+  healthStates,
+  type ProviderHealth,
+  readHealth,
+  toErrorJson,
+  toTestJson,
+} from "../../providers/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { toIso } from "../forms/serializers.ts";
 import { withAdminSession, withSession } from "../lifecycle/session.ts";
@@ -32,19 +39,27 @@ export function adminHealthController(deps: HttpDeps) {
 
 /**
  * GET /dashboard/api/status: the same for everybody who is signed in, without errors, keys and what concerns the operator's
- * accounts: a provider that refuses the gateway's key is `failing`. `models` are those that only failing providers serve.
+ * accounts: a provider that refuses the gateway's key is `failing`, and one whose calls succeed in part is `degraded`.
+ * `failed_share` is the share of its latest attempts that failed, `null` without any. `models` are those that only failing
+ * providers serve.
  */
 export function statusController(deps: HttpDeps) {
   const route = withSession(deps, "/status");
   return [
     route.get("", () => {
       const all = readSorted(deps);
-      const isDown = ({ state }: ProviderHealth) => state === "refused" || state === "failing";
+      const recentOf = ({ provider }: ProviderHealth) => deps.providers.health.recent(provider);
+      const isInPart = (one: ProviderHealth) => {
+        const { attempts, errors } = recentOf(one);
+        return one.state === "failing" && errors < attempts && one.pausedRoutes < one.routes;
+      };
+      const isDown = (one: ProviderHealth) => one.state === "refused" || (one.state === "failing" && !isInPart(one));
       const served = new Set(all.filter((one) => !isDown(one)).flatMap(({ models }) => models));
       return {
         data: all.map((one) => ({
           provider: one.provider,
-          state: one.state === "refused" ? ("failing" as const) : one.state,
+          state: one.state === "refused" ? ("failing" as const) : isInPart(one) ? ("degraded" as const) : one.state,
+          failed_share: toShare(recentOf(one)),
           since: toIso(one.since),
           strip: deps.providers.health.strip(one.provider),
           models: isDown(one) ? one.models.filter((id) => !served.has(id)) : [],
@@ -72,6 +87,10 @@ export function attentionController(deps: HttpDeps) {
       };
     }),
   ];
+}
+
+function toShare({ attempts, errors }: AttemptCount): number | null {
+  return attempts === 0 ? null : errors / attempts;
 }
 
 function readSorted({ providers, kernel }: HttpDeps): ProviderHealth[] {

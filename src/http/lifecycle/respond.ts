@@ -115,7 +115,8 @@ export function callHeaders(call: HttpCall, sandbox: boolean, contentType: strin
     headers["x-modelgate-route"] = answeredBy;
     headers["x-modelgate-attempts"] = String(execution.attempts);
   }
-  if (execution !== undefined && call.candidates !== undefined && call.candidates.length > 1) {
+  const { candidates = [] } = call;
+  if (execution !== undefined && (candidates.length > 1 || candidates[0]?.isReroute === true)) {
     addFallbackHeaders(headers, execution);
   }
   if (isSuccession === true && model !== undefined) headers["x-modelgate-successor"] = model;

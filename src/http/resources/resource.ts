@@ -5,6 +5,7 @@
 import type { TProperties } from "@sinclair/typebox";
 import type { Administrator } from "../../audit/index.ts";
 import { type ColumnsOf, type Fields, toColumns, toJson } from "../../lib/fields.ts";
+import type { DescribeModel } from "../../providers/index.ts";
 import type { AdminKeyArea } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 
@@ -23,6 +24,8 @@ export interface ResourceDeps extends Pick<HttpDeps, "store" | "now"> {
   /** The id of a model or provider that is here; `undefined` for another. */
   findModel(name: string): Promise<string | undefined> | string | undefined;
   findProvider(name: string): string | undefined;
+  /** Describes the model of a name; absent where it is not known what is served, as in a command. */
+  readonly describeModel?: DescribeModel | undefined;
   /** Returns the display name of a model. */
   modelNameOf(id: string): Promise<string> | string;
 }

@@ -27,6 +27,7 @@ import {
   PluginHealth,
   RouteCircuit,
 } from "./circuits.ts";
+import { type Reroute, Reroutes, type UnservedModel } from "./reroutes.ts";
 import { orderMembers, type Speeds, type VirtualModel } from "./virtual-models.ts";
 
 type Lists = Pick<Caller, "allowedModels" | "accountModels">;
@@ -147,6 +148,8 @@ export interface Candidate {
   readonly modelEntry: ModelEntry;
   /** It answers for the model of that name, which has ended. */
   readonly isSuccession?: boolean;
+  /** It answers for another model by the operator's order. */
+  readonly isReroute?: boolean;
   /** Where its speed is kept; absent unless that decides the order. */
   readonly speeds?: Speeds | undefined;
 }
@@ -168,6 +171,14 @@ export type ExplainAbsence = (name: string, caller: Caller) => GatewayError | un
 /** The models that may serve a call, the first to be tried first. */
 export type Candidates = readonly [Candidate, ...Candidate[]];
 
+/** The parts of a registry besides its models. */
+interface RegistryParts {
+  readonly virtualModels?: ReadonlyMap<string, VirtualModel>;
+  readonly explainAbsence?: ExplainAbsence | undefined;
+  readonly reroutes?: Reroutes;
+  readonly unserved?: ReadonlyMap<string, UnservedModel>;
+}
+
 /** All models that can be served. Immutable: a change makes a new registry. */
 export class Registry {
   readonly #models: ReadonlyMap<string, ModelEntry>;
@@ -175,15 +186,19 @@ export class Registry {
   /** The names that stand for several models, by id. */
   readonly virtualModels: ReadonlyMap<string, VirtualModel>;
   readonly #explainAbsence: ExplainAbsence | undefined;
+  readonly #reroutes: Reroutes;
+  /** Models that nothing serves now, by their names: a re-route may answer for them. */
+  readonly #unserved: ReadonlyMap<string, UnservedModel>;
 
   constructor(
     models: ReadonlyMap<string, ModelEntry>,
-    virtualModels: ReadonlyMap<string, VirtualModel> = new Map(),
-    explainAbsence?: ExplainAbsence,
+    { virtualModels = new Map(), explainAbsence, reroutes = new Reroutes(), unserved = new Map() }: RegistryParts = {},
   ) {
     this.#models = models;
     this.virtualModels = virtualModels;
     this.#explainAbsence = explainAbsence;
+    this.#reroutes = reroutes;
+    this.#unserved = unserved;
     const byName = new Map<string, ModelEntry>();
     for (const modelEntry of models.values()) {
       // The first model keeps an alias: a plugin file added later does not redirect a name that clients know.
@@ -204,12 +219,38 @@ export class Registry {
 
   /** Returns a registry with the same models and these virtual models. */
   withVirtual(virtualModels: ReadonlyMap<string, VirtualModel>): Registry {
-    return new Registry(this.#models, virtualModels, this.#explainAbsence);
+    return this.#with({ virtualModels });
   }
 
   /** Returns a registry with the same models and the errors for known models that are not served. */
   withAbsence(explainAbsence: ExplainAbsence): Registry {
-    return new Registry(this.#models, this.virtualModels, explainAbsence);
+    return this.#with({ explainAbsence });
+  }
+
+  /**
+   * Returns a registry with the same models and these re-routes.
+   *
+   * @param plugins All plugins: a re-route may answer for a model whose provider is disabled or has no key.
+   */
+  withReroutes(reroutes: readonly Reroute[], plugins: readonly ProviderPlugin[]): Registry {
+    const unserved = new Map<string, UnservedModel>();
+    if (reroutes.length > 0) {
+      for (const { name: provider, models } of plugins) {
+        for (const model of models) {
+          for (const name of [model.id, ...(model.aliases ?? [])]) {
+            const providers = [...(unserved.get(name)?.providers ?? []), provider];
+            if (!this.#byName.has(name)) unserved.set(name, { model: unserved.get(name)?.model ?? model, providers });
+          }
+        }
+      }
+    }
+    return this.#with({ reroutes: new Reroutes(reroutes), unserved });
+  }
+
+  #with(parts: RegistryParts): Registry {
+    const { virtualModels } = this;
+    const own = { virtualModels, explainAbsence: this.#explainAbsence, reroutes: this.#reroutes };
+    return new Registry(this.#models, { ...own, unserved: this.#unserved, ...parts });
   }
 
   /** The model of an id or alias. */
@@ -249,6 +290,67 @@ export class Registry {
       throw new GatewayError("model_not_found", message, { param: "model" });
     }
     return modelEntry;
+  }
+
+  /**
+   * The models that answer a request for a model, the first to be tried first: those of its re-route, then the model
+   * itself, which serves what they cannot.
+   *
+   * @throws {GatewayError} As {@link find} does. The lists of the key and its account are about the requested model.
+   */
+  resolve(name: string, options: FindOptions): readonly Candidate[] {
+    const requested = this.#byName.get(name);
+    if (requested === undefined) {
+      const unserved = this.#unserved.get(name);
+      const target =
+        unserved && this.#findTarget(this.#findReroute(unserved.model.id, unserved.providers, options), options);
+      if (unserved === undefined || target === undefined) throw this.describeUnknown(name, options.caller);
+      expectAllowed(options.caller, unserved.model.id, { virtual: options.virtual, name });
+      return [target];
+    }
+    const modelEntry = this.find(name, options);
+    const own: Candidate = { name, modelEntry, isSuccession: modelEntry !== requested };
+    if (this.#reroutes.isEmpty) return [own];
+    const { id } = modelEntry.model;
+    const providers = modelEntry.routes.map(({ plugin }) => plugin.name);
+    const reroute = this.#findReroute(id, providers, options);
+    if (reroute === undefined) return [own];
+    const target = this.#findTarget(reroute, options);
+    const targets = target === undefined || target.modelEntry.model.id === id ? [] : [target];
+    if (reroute.subject === "model") return [...targets, own];
+    const [kept, avoided] = this.#splitRoutes(modelEntry, options);
+    const others = kept.some((route) => canServe(route, options.capability))
+      ? [{ ...own, modelEntry: { ...modelEntry, routes: kept } }]
+      : [];
+    return [...others, ...targets, { ...own, modelEntry: { ...modelEntry, routes: avoided } }];
+  }
+
+  /** The re-route of a model: its own, or that of one of its providers. */
+  #findReroute(id: string, providers: readonly string[], { openedAt }: FindOptions): Reroute | undefined {
+    const own = this.#reroutes.find("model", id, openedAt);
+    if (own !== undefined) return own;
+    const ofProviders = providers.flatMap((name) => this.#reroutes.find("provider", name, openedAt) ?? []);
+    return ofProviders.find(({ toModel }) => toModel !== undefined) ?? ofProviders[0];
+  }
+
+  /** The model that a re-route names; `undefined` if it cannot serve the endpoint now. It is not re-routed again. */
+  #findTarget(reroute: Reroute | undefined, options: FindOptions): Candidate | undefined {
+    const modelEntry = reroute?.toModel === undefined ? undefined : this.#models.get(reroute.toModel);
+    if (modelEntry === undefined || isEnded(modelEntry.model, options.openedAt)) return undefined;
+    const { model } = modelEntry;
+    const { also } = capabilityForms[options.capability];
+    const isServed =
+      also === undefined ? model.capability === options.capability : isServedAlso(modelEntry, options.capability);
+    if (!isServed) return undefined;
+    const [kept] = this.#splitRoutes(modelEntry, options);
+    const routes = kept.length === 0 ? modelEntry.routes : kept;
+    return { name: getDisplayName(model), modelEntry: { ...modelEntry, routes }, isReroute: true };
+  }
+
+  /** The routes of a model without those of re-routed providers, and those. */
+  #splitRoutes({ routes }: ModelEntry, { openedAt }: FindOptions): [Route[], Route[]] {
+    const isAvoided = ({ plugin }: Route) => this.#reroutes.find("provider", plugin.name, openedAt) !== undefined;
+    return [routes.filter((route) => !isAvoided(route)), routes.filter(isAvoided)];
   }
 
   /** The error for a name that no model has: why its model is not served, or which name was most likely meant. */
@@ -579,17 +681,12 @@ interface Chooser {
 export function findCandidates(chooser: Chooser, query: CandidateQuery): Candidates {
   const { registry } = chooser;
   const { model: name, models } = query;
-  const find = (member: string, virtual?: VirtualModel): Candidate => {
-    const modelEntry = registry.find(member, { ...query, virtual: virtual?.id });
-    const isSuccession = modelEntry !== registry.byName(member);
-    return {
-      name: member,
-      modelEntry,
-      isSuccession,
-      speeds: virtual?.strategy === "fastest" ? virtual.speeds : undefined,
-    };
+  const resolve = (member: string, virtual?: VirtualModel): readonly Candidate[] => {
+    const candidates = registry.resolve(member, { ...query, virtual: virtual?.id });
+    if (virtual?.strategy !== "fastest") return candidates;
+    return candidates.map((each) => (each.isReroute === true ? each : { ...each, speeds: virtual.speeds }));
   };
-  if (models === undefined && !registry.virtualModels.has(name)) return [find(name)];
+  if (models === undefined && !registry.virtualModels.has(name)) return sortPaused(chooser, query, resolve(name));
   const candidates = new Map<string, Candidate>();
   let refusal: unknown;
   for (const each of models ?? [name]) {
@@ -597,9 +694,12 @@ export function findCandidates(chooser: Chooser, query: CandidateQuery): Candida
     const names = virtual === undefined ? [each] : order(chooser, virtual, query);
     for (const member of names) {
       try {
-        const candidate = find(member, virtual);
-        const { id } = candidate.modelEntry.model;
-        if (!candidates.has(id)) candidates.set(id, candidate);
+        for (const candidate of resolve(member, virtual)) {
+          const { model, routes } = candidate.modelEntry;
+          // A re-route of a provider tries one model twice: without its routes, and by them.
+          const key = [model.id, ...routes.map(({ plugin }) => plugin.name)].join(" ");
+          if (!candidates.has(key)) candidates.set(key, candidate);
+        }
       } catch (error) {
         const memberCandidate = registry.byName(member);
         const hasEnded = memberCandidate !== undefined && isEnded(memberCandidate.model, query.openedAt);
@@ -609,12 +709,19 @@ export function findCandidates(chooser: Chooser, query: CandidateQuery): Candida
       }
     }
   }
-  const [first, ...others] = [...candidates.values()].slice(0, membersMax);
-  if (first === undefined) throw refusal;
+  if (candidates.size === 0) throw refusal;
+  return sortPaused(chooser, query, [...candidates.values()].slice(0, membersMax));
+}
+
+/** Puts models whose routes are all paused last. */
+function sortPaused(chooser: Chooser, { caller }: CandidateQuery, candidates: readonly Candidate[]): Candidates {
+  if (candidates.length === 1) return candidates as unknown as Candidates;
   const nowMs = chooser.now();
   const paused = ({ modelEntry }: Candidate) =>
-    Number(!modelEntry.routes.some((route) => isReady(route, nowMs, query.caller.accountId)));
-  return [first, ...others].sort((a, b) => paused(a) - paused(b)) as [Candidate, ...Candidate[]];
+    Number(!modelEntry.routes.some((route) => isReady(route, nowMs, caller.accountId)));
+  const [first, ...others] = candidates.toSorted((a, b) => paused(a) - paused(b));
+  if (first === undefined) throw new TypeError("A call has no model to try");
+  return [first, ...others];
 }
 
 function order(

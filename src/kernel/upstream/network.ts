@@ -1,4 +1,4 @@
-import type { MachineAddresses } from "../../provider/index.ts";
+import type { MachineAddresses, Model } from "../../provider/index.ts";
 import { createPublicGet, type PublicGet } from "./download.ts";
 import { HttpClient, type TimeoutScheduler } from "./http-client.ts";
 import { resolveHost, SsrfGuard } from "./ssrf-guard.ts";
@@ -15,6 +15,8 @@ export interface UpstreamBounds {
   callMsMax: number;
   /** Between two chunks of an answer. */
   idleMsMax: number;
+  /** No row of a model may have a longer silence: the operator has set it; absent: rows decide. */
+  silenceMsMax?: number | undefined;
   /** Size limit of an answer that is not streamed, in bytes. */
   answerBytesMax: number;
   /** Size limit of a streamed answer, in bytes. */
@@ -35,6 +37,14 @@ export interface Network {
   readonly bounds: UpstreamBounds;
   readonly guard: SsrfGuard;
   readonly machine: MachineAddresses;
+}
+
+/** The longest silence of a provider that the row of a model sets; `undefined` if it sets none. */
+export function getSilenceMs(
+  { timeoutSeconds }: Pick<Model, "timeoutSeconds">,
+  { silenceMsMax = Number.POSITIVE_INFINITY }: Pick<UpstreamBounds, "silenceMsMax">,
+): number | undefined {
+  return timeoutSeconds === undefined ? undefined : Math.min(timeoutSeconds * 1000, silenceMsMax);
 }
 
 const defaultBounds: UpstreamBounds = {

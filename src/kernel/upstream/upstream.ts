@@ -70,7 +70,7 @@ import {
   responseTooLongError,
 } from "./http-client.ts";
 import { type FetchedFile, refuseFormAddresses, withFilesFor } from "./media-addresses.ts";
-import type { Network } from "./network.ts";
+import { getSilenceMs, type Network } from "./network.ts";
 import { getBaseUrl, tokenBytesMax, tokenMsMax } from "./ssrf-guard.ts";
 import { fetchCopies, Slices, sliceBytes, socketCopies } from "./turns.ts";
 import type { WebSocketConnection } from "./web-socket.ts";
@@ -628,8 +628,7 @@ export class BoundUpstream implements Upstream {
   }
 
   #silenceMsMax(defaultMs: number): number {
-    const { timeoutSeconds } = this.#route.model;
-    return timeoutSeconds === undefined ? defaultMs : timeoutSeconds * 1000;
+    return getSilenceMs(this.#route.model, this.#network.bounds) ?? defaultMs;
   }
 
   #timeout(): void {

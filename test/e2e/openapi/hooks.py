@@ -94,6 +94,17 @@ def alert(path, body):
     return body
 
 
+# Each provider is re-routed once.
+REROUTED = ["cohere", "deepseek", "fireworks", "gemini", "together", "xai"]
+
+
+def reroute(path):
+    """A re-route of a provider that has none yet, or another end of one."""
+    if not path.endswith("/reroutes"):
+        return {"ends_at": 4102444800}
+    return {"subject": "provider", "name": REROUTED.pop() if REROUTED else "zai"}
+
+
 def budget(path, body):
     """A budget that is not there yet; a raise has an amount and a time to come."""
     body = body | ({} if "raise_usd" not in body else {"raise_usd": "1.00", "raise_until": 4102444800})
@@ -141,6 +152,8 @@ def manage(case):
             body = budget(case.operation.path, body)
         if "/rate_limits" in case.operation.path:
             body = body | {"max_requests_per_1_minute": 5} | ({"api_key_id": None} if "api_key_id" in body else {})
+        if "/reroutes" in case.operation.path:
+            body = reroute(case.operation.path)
         if "/alerts/" in case.operation.path or case.operation.path.endswith("/mail_server"):
             body = alert(case.operation.path, body)
         if case.operation.path.endswith("/jwt_issuers"):

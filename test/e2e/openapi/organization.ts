@@ -39,6 +39,7 @@ export async function prepareOrganization(origin: string, key: string): Promise<
     (await post(`${path}/group_roles`, { group, role: "member" })).id;
   const limit = async (path: string, model: string) =>
     (await post(`${path}/rate_limits`, { model, max_requests_per_1_minute: 5 })).id;
+  const reroute = async (name: string) => (await post("/reroutes", { subject: "provider", name })).id;
   const condition = { metric: "calls", scope: "gateway", comparison: "above", threshold: "5", minutes: 60 };
   const metricRule = async () => (await post("/alerts/metric_rules", { name: "calls", ...condition })).id;
   const channel = async () => (await post("/alerts/channels", { kind: "email", to: ["ops@example.com"] })).id;
@@ -55,6 +56,8 @@ export async function prepareOrganization(origin: string, key: string): Promise<
     rule_id: "budget",
     metric_rule_id: await metricRule(),
     ended_metric_rule_id: await metricRule(),
+    reroute_id: await reroute("groq"),
+    ended_reroute_id: await reroute("mistral"),
     channel_id: await channel(),
     ended_channel_id: await channel(),
     catalogue_model_id: "openai:famA-4.1-nano",

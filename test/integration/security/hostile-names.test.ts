@@ -84,6 +84,8 @@ describe("over HTTP", () => {
     "POST /v1/organization/providers name": "the form of a plugin's name",
     "POST /v1/organization/provider_tests name": "the form of a plugin's name",
     "PUT /v1/organization/config providers[] name": "the form of a plugin's name",
+    "POST /v1/organization/reroutes name": "a model or a provider, which is there",
+    "PUT /v1/organization/config reroutes[] name": "a model or a provider",
     "POST /v1/organization/budgets name": "whom a budget counts, as calls name them",
     "POST /v1/organization/projects/:project_id/budgets name": "whom a budget counts, as calls name them",
     "PUT /v1/organization/config budgets[] name": "whom a budget counts, as calls name them",

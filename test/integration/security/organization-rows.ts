@@ -1,5 +1,6 @@
 import { commandLine } from "../../../src/audit/index.ts";
 import { createAdminKey, createServiceAccount } from "../../../src/keys/index.ts";
+import { createReroute } from "../../../src/providers/index.ts";
 import { createGroupRole, eachAccount, setModelLimits } from "../../../src/tenants/index.ts";
 import { createBudget } from "../../support/budgets.ts";
 import type { InProcessGateway } from "../../support/in-process.ts";
@@ -166,6 +167,13 @@ export function organizationRows<Row>(
       return (await rules.where("id", "=", id).executeTakeFirst())?.id;
     },
   );
+  // One at a time: a provider is re-routed once.
+  const newReroute = async () => {
+    const { store } = parts.gateway();
+    await store.db.deleteFrom("reroutes").execute();
+    const by = { by: commandLine, describeModel: undefined, now: Date.now() };
+    return (await createReroute(store, { subject: "provider", name: "openai" }, by)).id;
+  };
   const newChannel = () => addDeadChannel(parts.gateway(), ids().member, "gateway");
   const aMailServer = { host: "mail.example.com", port: 25, tls: false, from: "gateway@example.com" };
   const path = "{api}/organization";
@@ -199,6 +207,11 @@ export function organizationRows<Row>(
       body: { max_tokens_per_1_minute: 5 },
     }),
     [`DELETE ${path}/rate_limits/:rate_limit_id`]: managed(200, { id: () => newLimit() }),
+    [`GET ${path}/reroutes`]: managed(200),
+    [`POST ${path}/reroutes`]: managed(200, { id: newReroute, body: { subject: "provider", name: "xai" } }),
+    [`GET ${path}/reroutes/:reroute_id`]: managed(200, { id: newReroute }),
+    [`POST ${path}/reroutes/:reroute_id`]: managed(200, { id: newReroute, body: { ends_at: 4_102_444_800 } }),
+    [`DELETE ${path}/reroutes/:reroute_id`]: managed(200, { id: newReroute }),
     [`GET ${path}/role_limits`]: managed(200),
     [`GET ${path}/role_limits/:role`]: managed(200, { id: () => "viewer" }),
     [`POST ${path}/role_limits/:role`]: managed(200, { id: () => "viewer", body: { max_requests_per_1_minute: 900 } }),
@@ -279,6 +292,7 @@ export function organizationRows<Row>(
     [`GET ${path}/providers/:provider_id`]: managed(200, { id: () => "openai" }),
     [`POST ${path}/providers/:provider_id`]: managed(200, { id: () => "openai", body: { enabled: true } }),
     [`DELETE ${path}/providers/:provider_id`]: managed(200, { id: aProvider }),
+    [`GET ${path}/providers/:provider_id/incident`]: managed(200, { id: () => "openai" }),
     // It has no key.
     [`POST ${path}/providers/:provider_id/test`]: managed(409, { id: () => "openai", body: {} }),
     [`POST ${path}/providers/:provider_id/keys`]: managed(200, { id: aProvider, body: toSecret }),

@@ -250,6 +250,7 @@ function toPath(path: string): string {
     [/\/budgets\/:budget_id/, "/budgets/unknown"],
     [/\/rate_limits\/:rate_limit_id/, "/rate_limits/all"],
     [/\/metric_rules\/:metric_rule_id/, "/metric_rules/unknown"],
+    [/\/reroutes\/:reroute_id/, "/reroutes/unknown"],
     [/\/role_limits\/:role/, "/role_limits/member"],
     [/\/group_roles\/:group_role_id/, "/group_roles/unknown"],
     [/\/scim\/v2\/Users\/:id/, `/scim/v2/Users/${ids.member}`],

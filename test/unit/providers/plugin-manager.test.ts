@@ -212,6 +212,7 @@ describe("a model of the catalogue that nothing serves now", () => {
     isEnabled: (name: string) => name === "served",
     hasUnreadableKeys: () => false,
     reorder: <Plugin>(plugin: Plugin) => plugin,
+    reroutes: [],
   };
   const load = async (changes: Parameters<typeof stockOf>[1]) => {
     const { pluginManager, log } = stockOf(home, changes);

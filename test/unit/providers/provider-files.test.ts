@@ -15,6 +15,7 @@ const row: ProviderRow = {
   isEnabled: true,
   priority: undefined,
   weight: undefined,
+  usesStoredKeys: false,
   isRemoved: false,
   manifest: manifestOf(3),
   earlierManifests: [fileHash(manifestOf(1)), fileHash(manifestOf(2))],

@@ -130,6 +130,9 @@ const sentences: AuditTexts["sentences"] = {
   "group_role.create": (row) => `Gave ${toGroupText(row)}`,
   "group_role.change": (row) => `Changed the table: gave ${toGroupText(row)}`,
   "group_role.delete": (row) => `Took away from the table: ${toGroupText(row)}`,
+  "reroute.create": (reroute) => `Re-routed ${toRerouteText(reroute)}`,
+  "reroute.change": (reroute) => `Changed the re-route of ${toRerouteText(reroute)}`,
+  "reroute.remove": ({ subject, name }) => `Ended the re-route of the ${subject} ${name}`,
   "role_limit.set": (limits, role) => {
     const whose = role === "none" ? "accounts of teams and programs" : `the role ${toRoleName(role as Role)}`;
     return `Set the limits of ${whose}: ${toFiguresText(limits)}`;
@@ -247,6 +250,11 @@ const groups: readonly AuditGroup[] = [
       test: "Provider tested",
     },
   },
+  {
+    name: "reroute",
+    label: "Re-routes",
+    actions: { create: "Re-route created", change: "Re-route changed", remove: "Re-route ended" },
+  },
   { name: "catalogue", label: "Models and prices", actions: { change: "Models and prices changed" } },
   { name: "sandbox", label: "Sandbox", actions: { set: "Sandbox set" } },
   { name: "tokens", label: "Tokens", actions: { issuers: "Token issuers set" } },
@@ -344,6 +352,11 @@ function toLimitsText({ account, api_key_id: key, model, ...limits }: Detail): s
     [limits.concurrent_calls, "calls at once"],
   ].flatMap(([limit, unit]) => (limit === null ? [] : [`${limit} ${unit}`]));
   return `limits of ${model} for ${whose}: ${figures.join(", ")}`;
+}
+
+function toRerouteText({ subject, name, to_model: to, ends_at: endsAt }: Detail): string {
+  const until = endsAt === null ? "" : ` until ${new Date(Number(endsAt) * 1000).toISOString().slice(0, 16)} UTC`;
+  return `the ${subject} ${name} to ${to ?? "other providers of its models"}${until}`;
 }
 
 function toEnding(last4: Detail[string] | undefined): string {

@@ -10,6 +10,8 @@ import { Segmented } from "../../kit/segmented.tsx";
 import { Change, Stat } from "../../kit/stat.tsx";
 import { type Column, Table } from "../../kit/table.tsx";
 import { useChoice } from "../../kit/url-state.ts";
+import { useIncident, useReroutes } from "../incidents/api.ts";
+import { RerouteNotices } from "../incidents/reroute-notices.tsx";
 import { FirstSteps } from "../overview/first-steps.tsx";
 import { toProviderPath } from "../providers/describe.tsx";
 import { HealthState } from "../providers/health.tsx";
@@ -26,6 +28,7 @@ export default function HomePage() {
     <>
       <PageHead title="Home" description="All accounts of this gateway. Days and months are in UTC." />
       <div className="stack">
+        <Reroutes />
         <Loaded state={home} lines={10}>
           {(data) => (
             <>
@@ -128,6 +131,24 @@ function List<Row>({
   );
 }
 
+function Reroutes() {
+  const { data = [] } = useReroutes();
+  return <RerouteNotices reroutes={data} />;
+}
+
+/** The requests that a failing provider has cost, and of how many accounts. */
+function Hit({ provider }: { provider: string }) {
+  const { data } = useIncident(provider);
+  if (data === undefined || data.failed_calls === 0) return null;
+  const { calls, failed_calls: failed, project_count: accounts } = data;
+  return (
+    <Link className="faint" href={toProviderPath(provider)}>
+      {formatCount(failed)} of {formatCount(calls)} requests failed
+      {accounts !== null && `, of ${formatCount(accounts)} ${accounts === 1 ? "account" : "accounts"}`}
+    </Link>
+  );
+}
+
 /** The providers that need somebody, the worst first. */
 function Providers() {
   const health = useSWR("health", getHealth, { refreshInterval: 30_000, keepPreviousData: true });
@@ -155,6 +176,7 @@ function Providers() {
                   </Link>
                   <span className="break">{reason ?? last_error?.message}</span>
                   {since !== null && <span className="faint">since {formatAge(since)}</span>}
+                  <Hit provider={provider} />
                 </li>
               ))}
             </ul>

@@ -9,6 +9,8 @@ import { Dialog } from "../../kit/dialog.tsx";
 import { Callout } from "../../kit/feedback.tsx";
 import { TextField } from "../../kit/field.tsx";
 import { Fact } from "../../kit/page.tsx";
+import { useReroutes } from "../incidents/api.ts";
+import { RerouteNotices } from "../incidents/reroute-notices.tsx";
 import { useStatistics } from "../statistics/api.ts";
 import { capabilityNames, featureNames, listFeatures, listOtherNames, type Model } from "./api.ts";
 import { Tier } from "./models-table.tsx";
@@ -33,6 +35,7 @@ export function ModelDialog({ model, onClose }: { model: Model; onClose: () => v
             {model.successor !== undefined && `; use ${model.successor} instead`}.
           </Callout>
         )}
+        <Reroutes model={model} />
         <div className="row">
           <Tier model={model} />
           <CopyButton text={model.name} label="Copy model name" shown="Copy model name" />
@@ -69,6 +72,13 @@ export function ModelDialog({ model, onClose }: { model: Model; onClose: () => v
       </footer>
     </Dialog>
   );
+}
+
+/** That another model answers, for those who see the whole gateway. */
+function Reroutes({ model: { name } }: { model: Model }) {
+  const { data: me } = useMe();
+  const { data = [] } = useReroutes(me !== undefined && maySeeAll(me.role));
+  return <RerouteNotices reroutes={data.filter((one) => one.subject === "model" && one.name === name)} />;
 }
 
 /** How fast and how reliable the model was here in the last 30 days: for all accounts, as far as the user sees them. */

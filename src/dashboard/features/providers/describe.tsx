@@ -1,3 +1,4 @@
+import { Link } from "wouter";
 import { formatShare } from "../../format.ts";
 
 const statuses: Record<string, readonly [string, string]> = {
@@ -35,4 +36,19 @@ export function CircuitState({ state }: { state: string | null }) {
 export function describeErrors({ calls, errors }: { calls: number; errors: number }): string {
   if (calls === 0) return "–";
   return errors === 0 ? "0" : `${errors} (${formatShare(errors / calls)})`;
+}
+
+/** The same as a link to the failed requests of a provider, and perhaps of one of its models. */
+export function ErrorsLink({
+  of,
+  plugin,
+  model,
+}: {
+  of: { calls: number; errors: number };
+  plugin: string;
+  model?: string;
+}) {
+  if (of.errors === 0) return describeErrors(of);
+  const params = new URLSearchParams({ plugin, ...(model !== undefined && { model }), status: "failed" });
+  return <Link href={`/requests?${params}`}>{describeErrors(of)}</Link>;
 }

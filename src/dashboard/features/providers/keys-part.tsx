@@ -4,7 +4,7 @@ import { useMayAdminister } from "../../data/roles.ts";
 import { formatAge } from "../../format.ts";
 import { Button } from "../../kit/button.tsx";
 import { Callout } from "../../kit/feedback.tsx";
-import { PasswordField, TextAreaField, TextField } from "../../kit/field.tsx";
+import { Check, PasswordField, TextAreaField, TextField } from "../../kit/field.tsx";
 import { Form, Submit } from "../../kit/form.tsx";
 import { Section } from "../../kit/page.tsx";
 import { actionsColumn, type Column, Table } from "../../kit/table.tsx";
@@ -18,7 +18,7 @@ import { TestFailure, useTestedForm } from "./tested-form.tsx";
 
 /** The keys of a provider by their last characters, and a field for another. */
 export function KeysPart({
-  provider: { name, keys, credential_form: credential },
+  provider: { name, keys, credential_form: credential, uses_stored_keys: usesStored },
   onRemove,
 }: {
   provider: Provider;
@@ -56,13 +56,13 @@ export function KeysPart({
     <Section title="API keys">
       {source !== null && (
         <div className="card-body">
-          <Callout>The environment sets {source}. It is used instead of keys that are stored here.</Callout>
+          <StoredKeysSwitch name={name} source={source} usesStored={usesStored} mayChange={mayChange} />
         </div>
       )}
       {keys.length > 0 && (
         <Table rows={keys} rowKey={(key) => key.id ?? String(keys.indexOf(key))} columns={columns} sortName="keys" />
       )}
-      {(source === null || replaced !== undefined) && mayChange && (
+      {mayChange && (
         <div className="card-body">
           <KeyForm
             key={replaced?.id ?? "new"}
@@ -74,6 +74,39 @@ export function KeysPart({
         </div>
       )}
     </Section>
+  );
+}
+
+/** The choice between keys of the environment and stored ones. It outlives a restart. */
+function StoredKeysSwitch({
+  name,
+  source,
+  usesStored,
+  mayChange,
+}: {
+  name: string;
+  source: string;
+  usesStored: boolean;
+  mayChange: boolean;
+}) {
+  const choose = useAction(async () => {
+    await request(providerOf(name).post({ uses_stored_keys: !usesStored }));
+    await refreshProviders();
+    toast(usesStored ? `${name} uses ${source} again` : `${name} uses stored keys from now on`);
+  });
+  return (
+    <div className="stack stack-tight">
+      <Callout tone="bad">{choose.formError()}</Callout>
+      <Callout>
+        The environment sets {source}.{" "}
+        {usesStored
+          ? "Keys that are stored here are used instead, once there is one."
+          : "It is used instead of keys that are stored here."}
+      </Callout>
+      <Check checked={usesStored} disabled={!mayChange || choose.isBusy} onCheck={() => void choose.run()}>
+        Use stored keys instead of the environment’s
+      </Check>
+    </div>
   );
 }
 
@@ -99,7 +132,7 @@ function StateCell({ keyOf }: { keyOf: ProviderKey }) {
   if (!keyOf.readable) return <Unreadable />;
   if (keyOf.in_force) return <KeyState keyOf={keyOf} />;
   return (
-    <span className="badge" title="Not used, because the environment sets a key">
+    <span className="badge" title="Either stored keys are used, or those of the environment">
       not active
     </span>
   );

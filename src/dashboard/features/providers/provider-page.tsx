@@ -13,6 +13,7 @@ import { Segmented } from "../../kit/segmented.tsx";
 import { toast } from "../../kit/toast.tsx";
 import { useChoice } from "../../kit/url-state.ts";
 import { useAction } from "../../kit/use-action.ts";
+import { IncidentPart } from "../incidents/incident-part.tsx";
 import { useModelNames } from "../models/api.ts";
 import {
   type Provider,
@@ -117,24 +118,27 @@ function ProviderView({ provider }: { provider: Provider }) {
   );
 }
 
-function HealthPart({ provider: { health, status, routes } }: { provider: Provider }) {
+function HealthPart({ provider: { name, health, status, routes } }: { provider: Provider }) {
   const nameOf = useModelNames();
   const paused = routes.filter(({ state }) => state !== "closed");
   return (
-    <Section title="Health">
-      <dl className="facts card-body">
-        <Fact name="State">
-          {health.state === null ? <ProviderStatus status={status} /> : <HealthState state={health.state} />}
-        </Fact>
-        <HealthFacts health={health} />
-        <Fact name="Paused" className="break">
-          {paused.map(({ model }) => nameOf(model)).join(", ")}
-        </Fact>
-        <Fact name="24 hours">
-          <Strip strip={health.strip} />
-        </Fact>
-      </dl>
-    </Section>
+    <>
+      <Section title="Health">
+        <dl className="facts card-body">
+          <Fact name="State">
+            {health.state === null ? <ProviderStatus status={status} /> : <HealthState state={health.state} />}
+          </Fact>
+          <HealthFacts health={health} />
+          <Fact name="Paused" className="break">
+            {paused.map(({ model }) => nameOf(model)).join(", ")}
+          </Fact>
+          <Fact name="24 hours">
+            <Strip strip={health.strip} />
+          </Fact>
+        </dl>
+      </Section>
+      <IncidentPart name={name} />
+    </>
   );
 }
 

@@ -7,7 +7,7 @@ import { PageHead, Section } from "../../kit/page.tsx";
 import { type Column, type FileColumn, Table } from "../../kit/table.tsx";
 import { AddProviderDialog } from "./add-provider-dialog.tsx";
 import { type Provider, sumAttempts, useProviders } from "./api.ts";
-import { describeErrors, ProviderStatus, toProviderPath } from "./describe.tsx";
+import { ErrorsLink, ProviderStatus, toProviderPath } from "./describe.tsx";
 import { HealthState, Strip } from "./health.tsx";
 import { SandboxSection } from "./sandbox-section.tsx";
 
@@ -104,7 +104,7 @@ const columns: readonly Column<Provider>[] = [
     name: "Errors",
     className: "end",
     sort: (row) => sumOf(row).errors,
-    cell: (row) => <Errors sum={sumOf(row)} />,
+    cell: (row) => <Errors name={row.name} sum={sumOf(row)} />,
   },
   {
     name: "Time to first token p95",
@@ -138,9 +138,13 @@ function describeTrouble({ state, reason, last_error: error, last_test: test }: 
   return (isTestLast ? test.error : error?.message) ?? reason;
 }
 
-function Errors({ sum }: { sum: ReturnType<typeof sumOf> }) {
+function Errors({ name, sum }: { name: string; sum: ReturnType<typeof sumOf> }) {
   const share = sum.calls === 0 ? 0 : sum.errors / sum.calls;
-  return <span className={share >= 0.05 ? "nowrap tone is-bad" : "nowrap"}>{describeErrors(sum)}</span>;
+  return (
+    <span className={share >= 0.05 ? "nowrap tone is-bad" : "nowrap"}>
+      <ErrorsLink of={sum} plugin={name} />
+    </span>
+  );
 }
 
 const sumOf = ({ routes }: Provider) => sumAttempts(routes.map(({ attempts }) => attempts));

@@ -5,7 +5,7 @@ import { Section } from "../../kit/page.tsx";
 import { type Column, Table } from "../../kit/table.tsx";
 import { useModelNames } from "../models/api.ts";
 import type { ProviderRoute } from "./api.ts";
-import { CircuitState, describeErrors } from "./describe.tsx";
+import { CircuitState, ErrorsLink } from "./describe.tsx";
 
 const shownMax = 50;
 
@@ -23,7 +23,7 @@ export function RoutesPart({ name, routes }: { name: string; routes: readonly Pr
       <Table
         rows={routes}
         rowKey={({ model }) => model}
-        columns={columns}
+        columns={toColumns(name)}
         shownMax={shownMax}
         empty={
           <Empty icon="models" title="It serves no models now">
@@ -39,7 +39,7 @@ function ModelName({ id }: { id: string }) {
   return <span className="break">{useModelNames()(id)}</span>;
 }
 
-const columns: readonly Column<ProviderRoute>[] = [
+const toColumns = (plugin: string): readonly Column<ProviderRoute>[] => [
   {
     name: "Model",
     className: "name lead",
@@ -62,7 +62,7 @@ const columns: readonly Column<ProviderRoute>[] = [
     name: "Errors",
     className: "end",
     sort: ({ attempts }) => attempts.errors,
-    cell: ({ attempts }) => describeErrors(attempts),
+    cell: ({ model, attempts }) => <ErrorsLink of={attempts} plugin={plugin} model={model} />,
   },
   { name: "Time to first token p50", className: "end", cell: ({ attempts }) => formatMs(attempts.p50_ms) },
   { name: "Time to first token p95", className: "end", cell: ({ attempts }) => formatMs(attempts.p95_ms) },

@@ -101,14 +101,7 @@ function toColumns(shown: Omit<CellProps, "row">): readonly Column<StatisticsGro
       name: "Errors",
       className: "end",
       sort: ({ errors }) => errors,
-      cell: ({ errors, requests }) =>
-        errors === 0 ? (
-          "0"
-        ) : (
-          <span
-            title={`of ${formatCount(requests)}`}
-          >{`${formatCount(errors)} (${formatShare(errors / requests)})`}</span>
-        ),
+      cell: (row) => <ErrorsLink row={row} {...shown} />,
     },
     {
       name: "Tokens",
@@ -177,13 +170,35 @@ function toSessionPath({ value, account }: StatisticsGroup, isOfAll: boolean): s
   return `/sessions?${new URLSearchParams({ session: value, ...(isOfAll && account !== null && { account }) })}`;
 }
 
+function RequestsLink(props: CellProps) {
+  const path = toRequestsPath(props);
+  const count = formatCount(props.row.requests);
+  return path === undefined ? count : <Link href={path}>{count}</Link>;
+}
+
+function ErrorsLink(props: CellProps) {
+  const { errors, requests } = props.row;
+  if (errors === 0) return "0";
+  const text = `${formatCount(errors)} (${formatShare(errors / requests)})`;
+  const title = `of ${formatCount(requests)}`;
+  // A group of one status has no other to choose.
+  const path = toRequestsPath(props, props.query.group_by === "status" ? {} : { status: "failed" });
+  if (path === undefined) return <span title={title}>{text}</span>;
+  return (
+    <Link href={path} title={title}>
+      {text}
+    </Link>
+  );
+}
+
 /** To the requests themselves, where the log can be narrowed to them. */
-function RequestsLink({ row, query, isOfAll }: CellProps) {
+function toRequestsPath({ row, query, isOfAll }: CellProps, only: Record<string, string> = {}): string | undefined {
   const { group_by: group, from, to, interval: _interval, metric: _metric, ...filters } = query;
   const isUnknown = row.value === "" || row.value === "*" || (group === "status" && row.value === "0");
-  if (isUnknown) return formatCount(row.requests);
+  if (isUnknown) return undefined;
   const until = to.length > 10 ? to : new Date(Date.parse(to) + dayMs).toISOString();
   const params = new URLSearchParams({
+    ...only,
     ...filters,
     ...(isOfAll && row.account !== null && { account: row.account }),
     [group]: row.value,
@@ -191,5 +206,5 @@ function RequestsLink({ row, query, isOfAll }: CellProps) {
     until,
   });
   if (!isOfAll) params.delete("account");
-  return <Link href={`/requests?${params}`}>{formatCount(row.requests)}</Link>;
+  return `/requests?${params}`;
 }

@@ -1,4 +1,4 @@
-import { formatMoment } from "../../format.ts";
+import { formatMoment, formatShare } from "../../format.ts";
 import { Callout, Empty, Loaded } from "../../kit/feedback.tsx";
 import { PageHead, Section } from "../../kit/page.tsx";
 import { useModelNames } from "../models/api.ts";
@@ -37,7 +37,7 @@ export default function StatusPage() {
   );
 }
 
-function ProviderRow({ row: { provider, state, since, strip, models } }: { row: StatusRow }) {
+function ProviderRow({ row: { provider, state, since, strip, models, failed_share: share } }: { row: StatusRow }) {
   const nameOf = useModelNames();
   const shown = models.slice(0, modelsMax).map(nameOf).join(", ");
   const rest = models.length - modelsMax;
@@ -46,6 +46,9 @@ function ProviderRow({ row: { provider, state, since, strip, models } }: { row: 
       <div>
         <strong>{provider}</strong> <HealthState state={state} />
         {since !== null && <span className="sub">since {formatMoment(since)}</span>}
+        {state === "degraded" && share !== null && share > 0 && (
+          <span className="sub">{formatShare(share)} of the latest calls failed</span>
+        )}
         {models.length > 0 && (
           <span className="sub break">
             Not available: {shown}
@@ -69,6 +72,6 @@ function summarize(data: readonly StatusRow[]): string {
   if (failing.length > 0)
     return `${failing.join(", ")} ${failing.length === 1 ? "is" : "are"} failing. Models of other providers work.`;
   const degraded = data.filter(({ state }) => state === "degraded").map(({ provider }) => provider);
-  if (degraded.length > 0) return `Some calls to ${degraded.join(", ")} fails.`;
+  if (degraded.length > 0) return `Some calls to ${degraded.join(", ")} fail.`;
   return data.length === 0 ? "No provider is in use." : "All providers work.";
 }

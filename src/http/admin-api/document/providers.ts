@@ -17,6 +17,9 @@ const ProviderEntry = Type.Object(
     enabled: Type.Optional(Type.Boolean()),
     priority: optional(Type.Integer({ minimum: 0, maximum: 1000 })),
     weight: optional(Type.Integer({ minimum: 0, maximum: 1000 })),
+    uses_stored_keys: Type.Optional(
+      Type.Boolean({ description: "Stored keys are used instead of those of the environment; default `false`" }),
+    ),
   },
   closed,
 );
@@ -28,12 +31,13 @@ export const providers = defineSection({
   read: (deps) =>
     [...deps.providers.settings.rows.values()]
       .filter(({ isRemoved }) => !isRemoved)
-      .map(({ name, manifest, isEnabled, priority, weight }) => ({
+      .map(({ name, manifest, isEnabled, priority, weight, usesStoredKeys }) => ({
         name,
         ...(manifest !== undefined && { manifest: readJson(manifest, "file") }),
         enabled: isEnabled,
         priority: priority ?? null,
         weight: weight ?? null,
+        ...(usesStoredKeys && { uses_stored_keys: true }),
       })),
   plan({ deps, admin, providers: planned }, entries) {
     const { actions, settings } = deps.providers;
@@ -60,8 +64,13 @@ export const providers = defineSection({
       if (manifest === undefined && !isKnown && !isThere) {
         throw invalid("providers", `No provider is called ${quoteValue(name)}; add it by a manifest`);
       }
-      const current = { enabled: row?.isEnabled ?? true, priority: row?.priority ?? null, weight: row?.weight ?? null };
-      const orderFields = diff(isThere ? current : { enabled: true }, order);
+      const current = {
+        enabled: row?.isEnabled ?? true,
+        priority: row?.priority ?? null,
+        weight: row?.weight ?? null,
+        uses_stored_keys: row?.usesStoredKeys ?? false,
+      };
+      const orderFields = diff(isThere ? current : { enabled: true, uses_stored_keys: false }, order);
       const fields = { ...orderFields, ...(isReplaced && { manifest: { before, after: manifest } }) };
       if (!isNew && isSame(fields)) continue;
       steps.push({
@@ -71,7 +80,8 @@ export const providers = defineSection({
         async run() {
           if (isNew) await actions.add(admin, name, manifest);
           if (isReplaced) await actions.replaceManifest(admin, name, manifest);
-          if (!isSame(orderFields)) await actions.set(admin.accountId, name, order);
+          const { uses_stored_keys: usesStoredKeys, ...others } = order;
+          if (!isSame(orderFields)) await actions.set(admin.accountId, name, { ...others, usesStoredKeys });
         },
       });
     }

@@ -1,0 +1,68 @@
+import { SelectField } from "../../kit/field.tsx";
+import { FormDialog, useForm } from "../../kit/form.tsx";
+import { toast } from "../../kit/toast.tsx";
+import { useModels } from "../models/api.ts";
+import { isRetired } from "../models/retirement.ts";
+import { createReroute, type Reroute } from "./api.ts";
+
+const durations = [
+  ["3600", "1 hour"],
+  ["14400", "4 hours"],
+  ["86400", "24 hours"],
+  ["604800", "7 days"],
+  ["", "until I end it"],
+] as const;
+
+/** The model or provider that is re-routed. */
+export interface RerouteSubject {
+  readonly subject: Reroute["subject"];
+  readonly name: string;
+}
+
+/** Asks which model answers for a model, or for the models of a provider, and how long. */
+export function RerouteDialog({ subject, name, onClose }: RerouteSubject & { onClose: () => void }) {
+  const { data: models } = useModels();
+  const isModel = subject === "model";
+  const form = useForm({ to_model: "", ends_at: "3600" as (typeof durations)[number][0] }, async (values) => {
+    const { to_model: to, ends_at: ends } = values;
+    const seconds = ends === "" ? null : Number(ends);
+    await createReroute({ subject, name, to_model: to === "" ? null : to, ends_in_seconds: seconds });
+    toast(`Calls of ${name} are re-routed from now on`);
+    onClose();
+  });
+  const targets = (models?.data ?? []).filter(
+    (model) => model.members === null && !isRetired(model) && model.name !== name && model.id !== name,
+  );
+  return (
+    <FormDialog
+      title={`Re-route ${name}`}
+      description={
+        isModel
+          ? "Another model answers, without a change by clients. The answer names it, and its price is charged."
+          : "Other providers of the same models answer first. Models without one are answered by the model that you choose."
+      }
+      form={form}
+      label="Re-route"
+      busyLabel="Re-routing…"
+      isComplete={!isModel || form.values.to_model !== ""}
+      onClose={onClose}
+    >
+      <SelectField
+        label="Answer with"
+        options={[
+          ["", isModel ? "Choose a model" : "Other providers of the same models only"],
+          ...targets.map((model) => [model.id, model.name] as const),
+        ]}
+        {...form.field("to_model")}
+        hint="What it cannot serve, such as tools or a longer prompt, goes to the requested model as before"
+      />
+      <SelectField
+        label="For"
+        options={durations}
+        value={form.values.ends_at}
+        onText={(ends) => form.set({ ends_at: ends })}
+        error={form.fieldError("ends_at")}
+      />
+    </FormDialog>
+  );
+}

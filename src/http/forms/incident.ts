@@ -1,0 +1,176 @@
+import { accountLabel } from "../../contract/index.ts";
+import type { Store } from "../../db/index.ts";
+import { listReroutes, type ProviderDescription } from "../../providers/index.ts";
+import { type ProviderCalls, readProviderCalls } from "../../reports/index.ts";
+import { findAccounts } from "../../tenants/index.ts";
+
+const hourMs = 3_600_000;
+const dayMs = 24 * hourMs;
+const accountsMax = 5;
+/** Models that a text for customers names. */
+const namedMax = 8;
+
+type Incident = Awaited<ReturnType<typeof readIncident>>;
+
+interface IncidentSource {
+  readonly store: Pick<Store, "db">;
+  readonly now: number;
+  /** The name of a model for people. */
+  nameOf(model: string): string;
+}
+
+/**
+ * Reads what there is to know of a provider that fails: since when, who is hit, what clients were answered, and which models
+ * have no other route. Of a provider that works it is about the last hour.
+ *
+ * @param all All providers: others may serve the same models.
+ */
+export async function readIncident(
+  { store, now, nameOf }: IncidentSource,
+  provider: ProviderDescription,
+  all: readonly ProviderDescription[],
+) {
+  const { name, health, enabled } = provider;
+  const since = toMs(health.since);
+  const from = Math.max(now - dayMs, since ?? now - hourMs);
+  const [calls, lastHour, stored] = await Promise.all([
+    readProviderCalls(store, { plugin: name, from }),
+    readProviderCalls(store, { plugin: name, from: now - hourMs }),
+    listReroutes(store, now),
+  ]);
+  const accounts = calls.accounts.slice(0, accountsMax);
+  const holders = await findAccounts(
+    store,
+    accounts.map(({ accountId }) => accountId),
+  );
+  const models = provider.routes.map(({ model }) => {
+    const others = all.filter((other) => other.name !== name && other.routes.some((route) => route.model === model));
+    const figures = calls.byModel.get(model) ?? { calls: 0, failed: 0 };
+    return { id: model, name: nameOf(model), others: others.map((other) => other.name), ...figures };
+  });
+  models.sort((one, other) => other.failed - one.failed || other.calls - one.calls || (one.name < other.name ? -1 : 1));
+  const ids = new Set([...models.map(({ id }) => id), ...calls.byModel.keys()]);
+  const reroutes = stored
+    .filter((one) => (one.subject === "provider" ? one.name === name : ids.has(one.name)))
+    .map(({ id, subject, name: about, to_model: to, ends_at: endsAt }) => ({
+      id,
+      subject,
+      name: subject === "model" ? nameOf(about) : about,
+      to_model: to === null ? null : nameOf(to),
+      ends_at: endsAt,
+    }));
+  return {
+    provider: name,
+    enabled,
+    state: health.state,
+    reason: health.reason,
+    since,
+    failingSince: toMs(health.failing_since),
+    lastSuccessAt: toMs(health.last_success_at),
+    recent: health.recent,
+    lastError: health.last_error,
+    countedFrom: calls.countedFrom,
+    calls: calls.calls,
+    failed: calls.failed,
+    callsOfLastHour: lastHour.calls,
+    accountCount: calls.accounts.length,
+    accounts: accounts.map(({ accountId, ...figures }) => {
+      const holder = holders.get(accountId);
+      return { id: accountId, label: holder === undefined ? accountId : accountLabel(holder), ...figures };
+    }),
+    answers: calls.answers,
+    models,
+    reroutes,
+    text: toText({ calls, models, reroutes, enabled, since, nameOf }),
+  };
+}
+
+interface TextFacts {
+  readonly calls: ProviderCalls;
+  readonly models: readonly { readonly id: string; readonly others: readonly string[] }[];
+  readonly reroutes: readonly { readonly to_model: string | null; readonly ends_at: number | null }[];
+  readonly enabled: boolean;
+  readonly since: number | undefined;
+  nameOf(model: string): string;
+}
+
+/** A text for customers, made from the figures; `null` where no request failed. It does not name the provider. */
+function toText({ calls, models, reroutes, enabled, since, nameOf }: TextFacts): string | null {
+  if (calls.failed === 0) return null;
+  const hit = [...calls.byModel].filter(([, { failed }]) => failed > 0).sort(([, a], [, b]) => b.failed - a.failed);
+  const names = hit.map(([model]) => nameOf(model));
+  const rest = names.length - namedMax;
+  const listed = names.slice(0, namedMax).join(", ") + (rest > 0 ? ` and ${rest} more models` : "");
+  const total = hit.reduce((sum, [, figures]) => sum + figures.calls, 0);
+  const share = Math.round((calls.failed / total) * 100);
+  const figures = `${calls.failed} of ${total} requests (${share < 1 ? "less than 1" : share} %) failed`;
+  const sentences = [
+    `Since ${toUtc(since ?? calls.countedFrom)}, requests to ${listed} have been failing: ${figures}.`,
+  ];
+  if (calls.countedFrom > (since ?? calls.countedFrom)) {
+    sentences[0] = `Since ${toUtc(since ?? 0)}, requests to ${listed} have been failing. Since ${toUtc(calls.countedFrom)}, ${figures}.`;
+  }
+  for (const { to_model: to, ends_at: endsAt } of reroutes) {
+    const until = endsAt === null ? "For the time being" : `Until ${toUtc(endsAt)}`;
+    sentences.push(
+      to === null ? `${until}, requests go to another provider.` : `${until}, ${to} answers in their place.`,
+    );
+  }
+  if (!enabled) sentences.push("We have taken the provider out of service.");
+  const hasOthers = hit.every(([model]) => models.find(({ id }) => id === model)?.others.length);
+  if (reroutes.length === 0 && hasOthers) sentences.push("Where a request fails, another provider is tried.");
+  sentences.push("Requests that failed can be sent again.");
+  return sentences.join(" ");
+}
+
+function toUtc(at: number): string {
+  return `${new Date(at).toISOString().slice(0, 16).replace("T", " ")} UTC`;
+}
+
+function toMs(time: string | null): number | undefined {
+  return time === null ? undefined : Date.parse(time);
+}
+
+/** The incident in JSON, as the API and the command print it. */
+export function toIncidentObject(incident: Incident, seesUsage = true) {
+  const { lastError: error } = incident;
+  const toCalls = ({ calls, failed }: { calls: number; failed: number }) => ({ calls, failed_calls: failed });
+  const toMoment = (at: number | null | undefined) => (at == null ? null : toSeconds(at));
+  return {
+    id: incident.provider,
+    object: "organization.provider.incident" as const,
+    enabled: incident.enabled,
+    state: incident.state,
+    reason: incident.reason,
+    since: toMoment(incident.since),
+    failing_since: toMoment(incident.failingSince),
+    last_success_at: toMoment(incident.lastSuccessAt),
+    recent_attempts: incident.recent,
+    last_error: error && {
+      at: toSeconds(Date.parse(error.at)),
+      status: error.status,
+      message: error.message,
+      model: error.model,
+    },
+    counted_from: toSeconds(incident.countedFrom),
+    ...toCalls(incident),
+    calls_of_last_hour: incident.callsOfLastHour,
+    project_count: seesUsage ? incident.accountCount : null,
+    projects: seesUsage
+      ? incident.accounts.map(({ id, label, ...figures }) => ({ project_id: id, name: label, ...toCalls(figures) }))
+      : null,
+    answers: incident.answers.map((answer) => ({ ...answer })),
+    models: incident.models.map(({ id, name, others, ...figures }) => ({
+      id,
+      name,
+      ...toCalls(figures),
+      other_providers: others,
+    })),
+    reroutes: incident.reroutes.map(({ ends_at, ...reroute }) => ({ ...reroute, ends_at: toMoment(ends_at) })),
+    customer_text: incident.text,
+  };
+}
+
+function toSeconds(at: number): number {
+  return Math.floor(at / 1000);
+}

@@ -1,0 +1,85 @@
+import { sql } from "kysely";
+import { callKeyOfTime, type Store } from "../db/index.ts";
+
+/** Calls that one look reads; more would delay running calls. */
+const scannedMax = 10_000;
+/** A call that began this long ago may have failed just now. */
+const callMsMax = 600_000;
+/** From this status on a call failed at the gateway or its provider. */
+const failedFrom = 500;
+const rateLimited = 429;
+
+/** The calls whose last attempt was at a provider. */
+export interface ProviderCalls {
+  /** The figures are of the time since then: a busy gateway has more calls than one look reads. */
+  readonly countedFrom: number;
+  readonly calls: number;
+  readonly failed: number;
+  /** Accounts with failed calls, the most first. */
+  readonly accounts: readonly { readonly accountId: string; readonly calls: number; readonly failed: number }[];
+  /** The errors that clients were answered, the most frequent first. */
+  readonly answers: readonly { readonly status: number; readonly code: string | null; readonly calls: number }[];
+  readonly byModel: ReadonlyMap<string, { readonly calls: number; readonly failed: number }>;
+}
+
+interface Row {
+  readonly account: string;
+  readonly model: string;
+  readonly status: number | null;
+  readonly code: string | null;
+  readonly calls: number;
+}
+
+/** Reads the calls of a provider that have ended since a time, of the latest calls of the gateway. */
+export async function readProviderCalls(
+  { db }: Pick<Store, "db">,
+  { plugin, from }: { readonly plugin: string; readonly from: number },
+): Promise<ProviderCalls> {
+  const latest = sql`from calls where id_bytes > ${callKeyOfTime(from - callMsMax)} order by id_bytes desc`;
+  const { rows } = await sql<Row>`
+    select account_id as account, model, status, error_code as code, cast(count(*) as bigint) as calls
+    from (select account_id, model, status, error_code, plugin, opened_at, duration_ms ${latest} limit ${sql.lit(scannedMax)}) as latest
+    where plugin = ${plugin} and opened_at + coalesce(duration_ms, 0) >= ${from}
+    group by account_id, model, status, error_code`.execute(db);
+  const [oldest] = (
+    await sql<{ at: number }>`select opened_at as at ${latest} limit 1 offset ${sql.lit(scannedMax - 1)}`.execute(db)
+  ).rows;
+  const accounts = sumBy(rows, ({ account }) => account);
+  const answers = sumBy(
+    rows.filter(({ code }) => code !== null),
+    ({ status, code }) => JSON.stringify([status, code]),
+  );
+  const byCalls = (one: { calls: number }, other: { calls: number }) => other.calls - one.calls;
+  return {
+    countedFrom: Math.max(from, oldest?.at ?? from),
+    calls: rows.reduce((sum, { calls }) => sum + Number(calls), 0),
+    failed: rows.filter(isFailed).reduce((sum, { calls }) => sum + Number(calls), 0),
+    accounts: [...accounts]
+      .map(([accountId, figures]) => ({ accountId, ...figures }))
+      .filter(({ failed }) => failed > 0)
+      .sort((one, other) => other.failed - one.failed || byCalls(one, other)),
+    answers: [...answers]
+      .map(([key, { calls }]) => {
+        const [status, code] = JSON.parse(key) as [number | null, string | null];
+        return { status: status ?? 0, code, calls };
+      })
+      .sort(byCalls),
+    byModel: sumBy(rows, ({ model }) => model),
+  };
+}
+
+/** A request that its client sent wrongly, or left, is no failure of the provider. */
+function isFailed({ status }: Row): boolean {
+  return status !== null && (status >= failedFrom || status === rateLimited);
+}
+
+function sumBy(rows: readonly Row[], keyOf: (row: Row) => string): Map<string, { calls: number; failed: number }> {
+  const sums = new Map<string, { calls: number; failed: number }>();
+  for (const row of rows) {
+    const key = keyOf(row);
+    const sum = sums.get(key) ?? { calls: 0, failed: 0 };
+    const calls = Number(row.calls);
+    sums.set(key, { calls: sum.calls + calls, failed: sum.failed + (isFailed(row) ? calls : 0) });
+  }
+  return sums;
+}

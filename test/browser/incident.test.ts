@@ -1,0 +1,79 @@
+import { describe, expect, test } from "bun:test";
+import { startProvider } from "../support/chat-provider.ts";
+import { findViolations, hasChromium } from "./chromium.ts";
+import { createCaller, seeHeading, signInFirst, useDashboard } from "./dashboard.ts";
+
+const key = "provider-key-first-0001";
+
+describe.skipIf(!hasChromium)("an operator whose provider fails", () => {
+  const dashboard = useDashboard({ SANDBOX: "" });
+
+  test("sees who is hit, follows the figures to the requests, re-routes the model, tells customers, and ends the re-route", () =>
+    dashboard.visit(async (page) => {
+      const { gateway } = dashboard;
+      const upstreams = { acme: startProvider(key), spare: startProvider(key) };
+      try {
+        await signInFirst(page, gateway);
+        for (const [name, { baseUrl }] of Object.entries(upstreams)) {
+          const manifest = { baseUrl, dialect: "openai", models: [{ id: `${name}/chat`, premium: false }] };
+          const { status } = await page.request
+            .post(`${gateway.origin}/v1/organization/providers`, {
+              data: { name, manifest, key },
+              headers: { origin: gateway.origin },
+            })
+            .then((response) => ({ status: response.status() }));
+          expect(status).toBe(200);
+        }
+        const { ask } = await createCaller(dashboard, "ada@example.org");
+        expect((await ask({ model: "acme/chat" })).status).toBe(200);
+        upstreams.acme.answer.status = 500;
+        const failed = await Promise.all([ask({ model: "acme/chat" }), ask({ model: "acme/chat" })]);
+        expect(failed.map(({ ok }) => ok)).toEqual([false, false]);
+
+        await page.goto("/");
+        await page.getByRole("link", { name: "2 of 2 requests failed, of 1 account" }).click();
+        await seeHeading(page, "acme");
+        const hit = page.getByRole("region", { name: "Accounts hit" });
+        await hit.getByRole("link", { name: "ada@example.org" }).waitFor();
+        await page.getByRole("region", { name: "Clients were answered" }).getByText("upstream_error").waitFor();
+        await page.getByText("1 of 1 without another route").waitFor();
+        await page.getByText(/requests to acme\/chat have been failing: 2 of 2 requests \(100 %\) failed/).waitFor();
+        expect(await findViolations(page)).toEqual([]);
+        await hit.getByRole("link", { name: /^2 of 2/ }).click();
+        await seeHeading(page, "Requests");
+        await page.locator("main tbody tr").nth(1).waitFor();
+        expect(await page.locator("main tbody tr").count()).toBe(2);
+        await page.goBack();
+
+        await page.getByRole("button", { name: "Disable", exact: true }).click();
+        await page
+          .getByText(/It served 3 requests in the last hour\. .*can no longer be called: acme\/chat\./)
+          .waitFor();
+        await page.getByRole("button", { name: "Cancel" }).click();
+        await page.getByRole("button", { name: "Re-route acme/chat" }).click();
+        await page.getByLabel("Answer with").selectOption("spare/chat");
+        expect(await findViolations(page)).toEqual([]);
+        await page.getByRole("dialog").getByRole("button", { name: "Re-route", exact: true }).click();
+        await page.getByText(/Calls of acme\/chat are re-routed to spare\/chat until/).waitFor();
+        await page.getByText(/UTC, spare\/chat answers in their place\./).waitFor();
+        expect(await findViolations(page)).toEqual([]);
+        const answered = await ask({ model: "acme/chat" });
+        expect([answered.status, answered.headers.get("x-modelgate-model")]).toEqual([200, "spare/chat"]);
+
+        await page.goto("/models");
+        await page.getByRole("button", { name: "acme/chat" }).click();
+        await page
+          .getByRole("dialog")
+          .getByText(/Calls of acme\/chat are re-routed/)
+          .waitFor();
+        await page.goto("/");
+        await page.getByText(/Calls of acme\/chat are re-routed/).waitFor();
+        expect(await findViolations(page)).toEqual([]);
+        await page.getByRole("button", { name: "End re-route" }).click();
+        await page.getByText("acme/chat is no longer re-routed").waitFor();
+        await page.getByText(/Calls of acme\/chat are re-routed/).waitFor({ state: "detached" });
+      } finally {
+        for (const { stop } of Object.values(upstreams)) await stop();
+      }
+    }));
+});

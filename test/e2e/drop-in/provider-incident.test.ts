@@ -1,0 +1,94 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { startProvider } from "../../support/chat-provider.ts";
+import { commandLine, type Gateway, startGateway } from "../../support/gateway.ts";
+import { until } from "../../support/until.ts";
+
+const key = "provider-key-first-0001";
+const upstream = startProvider(key);
+let gateway: Gateway;
+
+beforeAll(async () => {
+  gateway = await startGateway({ env: { SANDBOX: "", OPENAI_API_KEY: key, OPENAI_BASE_URL: upstream.baseUrl } });
+});
+afterAll(async () => {
+  upstream.stop();
+  await gateway.stop();
+});
+
+/** Runs a command in a shell without the variables of the gateway. */
+async function run(...args: string[]) {
+  const child = Bun.spawn([...commandLine(), ...args], {
+    env: { PATH: process.env.PATH ?? "", HOME: gateway.home, MODELGATE_HOME: gateway.home },
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [stdout, stderr] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
+  return { stdout, stderr, code: await child.exited };
+}
+
+const ask = () =>
+  gateway.post("/chat/completions", { model: "gpt-4.1-mini", messages: [{ role: "user", content: "Hi" }] });
+
+test("commands in another shell tell the state of the gateway that runs, and the incident of a provider", async () => {
+  expect((await ask()).status).toBe(200);
+  upstream.answer.status = 500;
+  for (let call = 0; call < 2; call++) expect((await ask()).ok).toBe(false);
+
+  const readOpenai = async () => {
+    const { stdout } = await run("provider", "list", "--json");
+    // biome-ignore lint/suspicious/noExplicitAny: what is asked of it is asserted.
+    return (JSON.parse(stdout) as any[]).find(({ name }) => name === "openai");
+  };
+  await until(async () => (await readOpenai()).health.recent.errors >= 4);
+  expect(await readOpenai()).toMatchObject({
+    status: "serving",
+    health: { state: "failing", recent: { attempts: 5, errors: 4 } },
+    keys: [{ id: null, source: "OPENAI_API_KEY", in_force: true }],
+  });
+  const listed = (await run("provider", "list")).stdout;
+  expect(listed).toMatch(/^openai +serving +failing +4 of 5 /m);
+  expect(listed).toEndWith("\n\nAs the running gateway reports\n");
+  expect((await run("models")).stdout).toMatch(/^gpt-4\.1-mini .*openai$/m);
+
+  const tested = await run("provider", "test", "openai");
+  expect([tested.code, tested.stderr]).toEqual([
+    2,
+    expect.stringContaining("The running gateway has OPENAI_API_KEY in its environment, which this shell lacks"),
+  ]);
+
+  const incident = await run("provider", "incident", "openai", "--json");
+  expect(JSON.parse(incident.stdout)).toMatchObject({
+    id: "openai",
+    state: "failing",
+    calls: 2,
+    failed_calls: 2,
+    project_count: 1,
+    answers: [{ code: "upstream_error", calls: 2 }],
+    customer_text: expect.stringContaining("requests to gpt-4.1-mini have been failing"),
+  });
+  const { stdout } = await run("provider", "incident", "openai");
+  expect(stdout).toContain("Accounts with failed requests\n");
+  expect(stdout).toMatch(/gpt-4\.1-mini +2 of 2 +no other route/);
+  expect((await run("provider", "incident", "nobody")).code).toBe(3);
+
+  const made = await run(
+    "reroute",
+    "create",
+    "--subject",
+    "model",
+    "--name",
+    "gpt-4.1-mini",
+    "--to-model",
+    "gpt-4.1-nano",
+    "--ends-at",
+    "2h",
+  );
+  expect([made.code, made.stderr]).toEqual([0, ""]);
+  expect((await run("reroute", "list")).stdout).toMatch(/model +gpt-4\.1-mini +gpt-4\.1-nano /);
+  upstream.answer.status = 200;
+  await until(async () => {
+    const answer = await ask();
+    await answer.body?.cancel();
+    return answer.headers.get("x-modelgate-model") === "famA-4.1-nano";
+  });
+});
