@@ -47,10 +47,7 @@ test("a call that was admitted before its person left is answered and settled, a
   await Promise.all(besides.map((response) => response.text()));
   await answer.text();
   const served = 1 + statuses.filter((status) => status === 200).length;
-  const rows = gateway.store.db
-    .selectFrom("calls")
-    .select(["state", "quota_tokens"])
-    .where("key_id", "=", keyId);
+  const rows = gateway.store.db.selectFrom("calls").select(["state", "quota_tokens"]).where("key_id", "=", keyId);
   await until(async () => (await rows.execute()).length === served);
   for (const { state, quota_tokens } of await rows.execute()) {
     expect(state).toBe("settled");
