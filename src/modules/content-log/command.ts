@@ -1,6 +1,6 @@
 import { defineCommand, UsageError } from "../../cli/command.ts";
 import type { OpenedStore } from "../../cli/lib/with-store.ts";
-import { accountLabel } from "../../contract/index.ts";
+import { accountLabel, toRealEmail } from "../../contract/index.ts";
 import { settings } from "./settings.ts";
 
 export const accountContent = defineCommand({
@@ -29,7 +29,14 @@ export const accountContent = defineCommand({
       const { id: accountId } = owner;
       if (on !== undefined) await setSwitch({ store, mode, now: () => now }, { accountId, keyId, on, by: "cli" });
       const { account, keyIds } = await readSwitches(store, accountId);
-      return { id: accountId, label: accountLabel(owner), content_log: mode, account, keys: keyIds };
+      return {
+        id: accountId,
+        email: toRealEmail(owner.email),
+        label: accountLabel(owner),
+        content_log: mode,
+        account,
+        keys: keyIds,
+      };
     };
     const json = await withStore(config, work, now);
     const whose = json.account ? "all API keys" : json.keys.length === 0 ? "no API key" : json.keys.join(", ");

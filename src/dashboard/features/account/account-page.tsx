@@ -57,10 +57,10 @@ function Account({ account }: { account: AccountDetail }) {
   return (
     <>
       <PageHead
-        title={account.name ?? account.label}
+        title={account.label}
         description={
           <>
-            {account.name !== null && account.email !== null && `${account.email}. `}Created{" "}
+            {account.name !== null && account.email !== null && `${account.name}. `}Created{" "}
             {formatDay(account.created_at)} <AccountState account={account} />
           </>
         }

@@ -94,9 +94,9 @@ function AccountsTable({ accounts }: { accounts: readonly AdminAccount[] }) {
           cell: ({ id, email, name, label }) => (
             <>
               <Link className="link cut" href={`/admin/accounts/${id}`}>
-                {name ?? label}
+                {label}
               </Link>
-              <span className="sub cut">{(name === null ? null : email) ?? id}</span>
+              <span className="sub cut">{(email === null ? null : name) ?? id}</span>
             </>
           ),
         },

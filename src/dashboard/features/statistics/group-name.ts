@@ -18,7 +18,7 @@ export function toGroupName({ value, name, account_name }: StatisticsGroup, grou
   // Names that are too many to be counted apart.
   if (value === "*" && isNamed(group)) return "Further ones";
   if (value === "" || (group === "status" && value === "0")) return nameless[group];
-  if (group === "account") return name ?? account_name ?? value;
+  if (group === "account") return account_name ?? value;
   if (group === "model") return name ?? value;
   return group === "key" ? (name ?? maskKey(value)) : value;
 }

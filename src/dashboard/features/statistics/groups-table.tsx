@@ -137,7 +137,7 @@ function GroupCell({ row, query, isOfAll, isNarrowing }: CellProps) {
     filterNames.some((filter) => filter === group) &&
     row.value !== "" &&
     query[group as "key"] === undefined;
-  const ofAccount = row.name === null ? null : row.email;
+  const ofAccount = row.email === null ? null : row.name;
   const owner = group === "account" ? ofAccount : isOfAll ? row.account_name : null;
   const isSession = group === "session" && row.value !== "" && row.value !== "*";
   return (
