@@ -63,7 +63,7 @@ import {
   readHealth,
 } from "./providers/index.ts";
 import { openPluginManager } from "./providers/open-plugin-manager.bun.ts";
-import { keepDayLists, measureCalls, RefusalLog, readUsedModels, UsageRollup } from "./reports/index.ts";
+import { KeyCallers, keepDayLists, measureCalls, RefusalLog, readUsedModels, UsageRollup } from "./reports/index.ts";
 
 const syncMs = 500;
 const pruneMs = 60_000;
@@ -71,6 +71,8 @@ const pruneMs = 60_000;
 const pruneCallsMs = 250;
 const recoverMs = 5000;
 const saveLastUsedMs = 3000;
+/** From where keys are used is a minute late in other processes. */
+const saveCallersMs = 60_000;
 /** A model that was called within this many days is in use. */
 const usedDays = 30;
 /** How long a scrape of the metrics waits for the database. */
@@ -164,6 +166,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   rollup.start();
   const onRefused = rollup.addRefusal;
   const refusals = new RefusalLog({ store, retentionDays: config.callRetentionDays, now, log, onRefused });
+  const callers = new KeyCallers({ store, retentionDays: config.callRetentionDays, now });
   const { network, close: closeNetwork } = openProviderNetwork(options);
   const trouble = () => store.trouble?.() ?? ledger.trouble();
   const service = new ServiceHealth({
@@ -204,6 +207,7 @@ export async function createApp(options: AppOptions): Promise<App> {
       ledger,
       refusals,
       rollup,
+      keyCallers: config.keyCallers === "on" ? callers : undefined,
       kernel,
       providers,
       tokenIssuers: tokenIssuers.issuers,
@@ -245,7 +249,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     options.onPluginsChanged?.(snapshot);
   });
   options.onPluginsChanged?.(providers.snapshot);
-  const stopMaintenance = startMaintenance(options, { accounts, ledger, refusals, rollup, endedBranches });
+  const stopMaintenance = startMaintenance(options, { accounts, callers, ledger, refusals, rollup, endedBranches });
   const stopAlerts = openAlerts({
     ...options,
     secrets: providers.settings.box,
@@ -286,6 +290,7 @@ export async function createApp(options: AppOptions): Promise<App> {
       if (waiting > 0) log.warn("charges_spooled", { calls: waiting, folder: getSpoolFolder(config) });
       await rollup.close().catch((error) => log.error("maintenance_failed", { error }));
       await accounts.saveLastUsed().catch((error) => log.error("maintenance_failed", { error }));
+      await callers.flush().catch((error) => log.error("maintenance_failed", { error }));
       // Last: modules send on what the others have logged and written.
       await Promise.all(opened.map((module) => module.close?.()));
     },
@@ -465,9 +470,14 @@ function describeNoModel({ isConfigured, states, plugins, warnings }: PluginSnap
  */
 function startMaintenance(
   { store, log, config, now = Date.now }: AppOptions,
-  parts: Pick<App, "accounts" | "ledger"> & { refusals: RefusalLog; rollup: UsageRollup; endedBranches: EndedBranches },
+  parts: Pick<App, "accounts" | "ledger"> & {
+    callers: KeyCallers;
+    refusals: RefusalLog;
+    rollup: UsageRollup;
+    endedBranches: EndedBranches;
+  },
 ): () => void {
-  const { accounts, ledger, refusals, rollup, endedBranches } = parts;
+  const { accounts, callers, ledger, refusals, rollup, endedBranches } = parts;
   const every = (ms: number, work: () => unknown) => {
     let hasFailed = false;
     return setInterval(async () => {
@@ -489,6 +499,8 @@ function startMaintenance(
     }),
     every(syncMs, () => endedBranches.load()),
     every(saveLastUsedMs, () => accounts.saveLastUsed()),
+    every(saveCallersMs, () => callers.flush()),
+    every(pruneMs, () => callers.prune()),
     every(pruneMs, () => store.blobs.prune(Date.now())),
     every(pruneMs, () => store.idempotencyKeys.prune(now())),
     every(pruneMs, () => pruneSignIn(store, now())),

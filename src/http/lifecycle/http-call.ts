@@ -372,15 +372,41 @@ export function clientAddressOf(
 
 /** The network whose attempts are counted: an IPv4 address, or the /64 that one customer gets of IPv6. */
 export function toNetwork(address: string): string {
-  if (isIP(address) !== 6) return address;
+  return isIP(address) === 6 ? cutAddress(address, 4) : address;
+}
+
+/** The first groups of an IPv6 address, as a network. */
+function cutAddress(address: string, groupsKept: number): string {
   const [head = "", tail] = address.split("::");
   const groups = head.split(":");
   if (tail !== undefined) {
     const rest = tail === "" ? [] : tail.split(":");
     while (groups.length + rest.length < 8) groups.push("0");
   }
-  const network = groups.slice(0, 4).map((group) => group || "0");
-  return `${network.join(":")}::/64`;
+  const network = groups.slice(0, groupsKept).map((group) => group || "0");
+  return `${network.join(":")}::/${groupsKept * 16}`;
+}
+
+/** The network that is kept of a key's caller: too large to name a person, small enough to tell a stranger. */
+export function toCallerNetwork(address: string): string {
+  const version = isIP(address);
+  if (version === 4) return `${address.slice(0, address.lastIndexOf("."))}.0/24`;
+  return version === 6 ? cutAddress(address, 3) : "unknown";
+}
+
+/** Longer names of programs are as if they were of an unusual form. */
+const programForm = /^[A-Za-z][\w.+-]{0,39}(?:\/(?!v?\d)[A-Za-z][\w.+-]{0,19})?(?=[/\s;(,]|$)/;
+/** A credential that somebody has put in the place of a name. */
+const secretForm = /sk-|mg-[ar]t-|^eyJ|[A-Za-z0-9]{25}/;
+
+/**
+ * The program that a user agent names: its first word without a version, such as `curl` or `OpenAI/Python`. Empty without
+ * one, and `other` for what no program is called.
+ */
+export function toProgram(userAgent: string | null): string {
+  if (userAgent === null || userAgent === "") return "";
+  const [program] = programForm.exec(userAgent) ?? [];
+  return program === undefined || secretForm.test(program) ? "other" : program;
 }
 
 /** Whom a request without a key is counted for: the network of its client. */

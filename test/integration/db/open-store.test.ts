@@ -7,7 +7,7 @@ import { migrations } from "../../../src/db/migrations/index.ts";
 import { temporaryFile, temporaryStore } from "./temporary-store.ts";
 
 const tables =
-  "accounts admin_keys alert_channels alert_history alert_messages alert_mutes alert_rules alert_turns alerts audit blobs budgets call_rows content_switches contents credentials daily_quota_usage email_verifications ended_branches idempotency_keys imported invitations keys memberships metric_rules model_limits names nodes oauth_grants oauth_requests open_call_rows opening_balances payers provider_attempts provider_keys provider_outcomes providers refusals revisions role_limits schema_versions service_accounts sessions settings sign_in_attempts spending stored_responses team_invitations transactions two_factors usage_progress usage_rows usage_tops users verifications vouchers wallet_rows";
+  "accounts admin_keys alert_channels alert_history alert_messages alert_mutes alert_rules alert_turns alerts audit blobs budgets call_rows content_switches contents credentials daily_quota_usage email_verifications ended_branches idempotency_keys imported invitations key_callers keys memberships metric_rules model_limits names nodes oauth_grants oauth_requests open_call_rows opening_balances payers provider_attempts provider_keys provider_outcomes providers refusals revisions role_limits schema_versions service_accounts sessions settings sign_in_attempts spending stored_responses team_invitations transactions two_factors usage_progress usage_rows usage_tops users verifications vouchers wallet_rows";
 
 function tablesOf(file: string): string {
   const database = new DatabaseSync(file, { readOnly: true });
