@@ -70,7 +70,7 @@ const pruneMs = 60_000;
 /** At most two thousand calls a second are deleted; a round without old calls costs next to nothing. */
 const pruneCallsMs = 250;
 const recoverMs = 5000;
-const saveLastUsedMs = 3000;
+const saveLastUsedMs = 1000;
 /** From where keys are used is a minute late in other processes. */
 const saveCallersMs = 60_000;
 /** A model that was called within this many days is in use. */

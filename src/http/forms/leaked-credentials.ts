@@ -78,12 +78,42 @@ function toCallerJson<Time>(caller: KeyCaller & { readonly isNew: boolean }, toT
   };
 }
 
+/** A credential as JSON. */
+interface CredentialJson<Time> {
+  readonly object: "organization.credential";
+  readonly type: Leaked["type"];
+  readonly id: string | null;
+  readonly status: LeakedCredential["status"] | "not_found";
+  readonly secret: LeakedCredential["secret"];
+  readonly usable: boolean | null;
+  readonly usable_until: Time | null;
+  readonly replaced_at: Time | null;
+  readonly name: string | null;
+  readonly key_id: string | null;
+  readonly project: { readonly id: string; readonly name: string | null; readonly email: string } | null;
+  readonly created_by: string | null;
+  readonly created_at: Time | null;
+  readonly expires_at: Time | null;
+  readonly revoked_at: Time | null;
+  readonly last_used_at: Time | null;
+  readonly cost_today_usd: string | null;
+  readonly cost_30_days_usd: string | null;
+  readonly callers: readonly ReturnType<typeof toCallerJson<Time>>[];
+  readonly holders: readonly string[];
+  readonly can_rotate: boolean;
+}
+
 /** Somebody who looks up and ends credentials, and how far they may. */
 interface Finder extends Administrator {
   /** @throws {GatewayError} `forbidden` for a credential that they may see and not end. */
   readonly expectMayEnd: (credential: LeakedCredential, action: "revoke" | "rotate") => Promise<void> | void;
   /** Whether they may see it; it is not found otherwise. */
   readonly maySee: (credential: LeakedCredential) => boolean;
+}
+
+interface Ending {
+  readonly action: "revoke" | "rotate";
+  readonly graceSeconds: number;
 }
 
 /** Looks up credentials that were found somewhere, and ends them, for both APIs. */
@@ -98,7 +128,11 @@ export function leakedCredentials(deps: HttpDeps) {
     return callers.slice(0, most).map((caller) => toCallerJson(caller, toTime));
   }
 
-  async function describe<Time>(leaked: Leaked, finder: Pick<Finder, "maySee">, toTime: ToTime<Time>) {
+  async function describe<Time>(
+    leaked: Leaked,
+    finder: Pick<Finder, "maySee">,
+    toTime: ToTime<Time>,
+  ): Promise<CredentialJson<Time>> {
     const toTimeOrNull = (at: number | undefined) => (at === undefined ? null : toTime(at));
     const credential = await findLeaked(store, leaked, now());
     const common = { object: "organization.credential" as const, type: leaked.type };
@@ -131,7 +165,7 @@ export function leakedCredentials(deps: HttpDeps) {
       cost_today_usd: costs === undefined ? null : formatUsd(costs.today),
       cost_30_days_usd: costs === undefined ? null : formatUsd(costs.days),
       callers: apiKey === undefined ? [] : await readCallers(apiKey.id, toTime, callersShownMax),
-      holders: [...(await findHoldersOf(credential))],
+      holders: await findHoldersOf(credential),
       can_rotate: canRotate(credential),
     };
   }
@@ -149,9 +183,18 @@ export function leakedCredentials(deps: HttpDeps) {
     return findHolders(store, { accountId: createdBy, createdBy });
   }
 
+  /** Ends it. Returns the new key, if it was rotated. */
+  async function endNow({ apiKey, adminKey }: LeakedCredential, by: Administrator, { action, graceSeconds }: Ending) {
+    if (adminKey !== undefined) await revokeAdminKey(store, { by, id: adminKey.id }, now());
+    if (apiKey === undefined) return undefined;
+    if (action === "rotate") return (await accounts.rotateKey(apiKey.id, graceSeconds, by.accountId)).key;
+    await accounts.revokeKey(apiKey.id, by.accountId);
+    return undefined;
+  }
+
   /** Writes to the holders, except to whoever ended it. Returns why it was not done. */
   async function mailHolders(holders: readonly string[], mail: { subject: string; text: string }) {
-    if (holders.length === 0) return "It has no holder with a verified e-mail other than you";
+    if (holders.length === 0) return "It has no holder with a verified e-mail";
     try {
       const smtp = await findSmtp(deps);
       if (smtp === undefined) return "No mail server is set up, so tell the holder yourself";
@@ -171,7 +214,7 @@ export function leakedCredentials(deps: HttpDeps) {
       toTime: ToTime<Time>,
     ) {
       lookups.take(finder.accountId);
-      const described = [];
+      const described: CredentialJson<Time>[] = [];
       for (const leaked of body.credentials) {
         if (leaked.id === undefined && (leaked.type !== "api_key" || leaked.sha256 === undefined)) {
           const message = "A credential without an id is an imported API key, by the sha256 of all of its text";
@@ -193,58 +236,48 @@ export function leakedCredentials(deps: HttpDeps) {
         throw new GatewayError("conflict", "Only an active API key with a secret of its own can be rotated; revoke it");
       }
       const holders = notifies ? await findHoldersOf(credential) : [];
-      const value = await endCredential(credential, { action, graceSeconds });
+      const ending = { action, graceSeconds };
+      const value = await endNow(credential, finder, ending);
       const own = (await emailsOf(store, [finder.accountId])).get(finder.accountId);
       const others = holders.filter((email) => email !== own);
-      const error = notifies ? await mailHolders(others, toMail(credential, { action, graceSeconds })) : undefined;
+      const mail = toMail(credential, { ...ending, at: now(), publicUrl: deps.config.publicUrl });
+      const isOwn = holders.length > 0 && others.length === 0;
+      const error = notifies && !isOwn ? await mailHolders(others, mail) : undefined;
       return {
         object: "organization.credential.revoked" as const,
         ...{ type, id, action, value: value ?? null },
         mailed_to: notifies && error === undefined ? others : [],
         mail_error: error ?? null,
       };
-
-      async function endCredential(
-        { apiKey, adminKey }: LeakedCredential,
-        { action, graceSeconds }: { action: "revoke" | "rotate"; graceSeconds: number },
-      ): Promise<string | undefined> {
-        if (adminKey !== undefined) {
-          await revokeAdminKey(store, { by: finder, id: adminKey.id }, now());
-        } else if (apiKey !== undefined) {
-          if (action === "rotate") return (await accounts.rotateKey(apiKey.id, graceSeconds, finder.accountId)).key;
-          await accounts.revokeKey(apiKey.id, finder.accountId);
-        }
-        return undefined;
-      }
     },
   };
+}
 
-  function toMail(
-    { apiKey, adminKey }: LeakedCredential,
-    { action, graceSeconds }: { action: "revoke" | "rotate"; graceSeconds: number },
-  ): { subject: string; text: string } {
-    const { publicUrl } = deps.config;
-    const what = apiKey === undefined ? `admin key ${adminKey?.id}` : `API key sk-mg-${apiKey.id}-…`;
-    const name = toHarmlessText((apiKey ?? adminKey)?.name ?? "");
-    const at = new Date(now() + graceSeconds * 1000).toISOString().slice(0, 16).replace("T", " ");
-    const happened =
-      action === "revoke"
-        ? `It was revoked at ${at} UTC, and programs that use it are refused.`
-        : `Its secret was replaced. The old one ${graceSeconds === 0 ? "ended" : "works until"} ${at} UTC.`;
-    const next =
-      action === "revoke"
-        ? "Create a new key for your programs, and remove the old one wherever it is stored."
-        : "Rotate the key yourself, or ask the operator for its new secret, and give it to your programs.";
-    const where = publicUrl === undefined ? [] : [`Your keys are on ${publicUrl}/keys.`];
-    const text = [
-      `The ${what}, named ${JSON.stringify(name)}, was found where others may have read it.`,
-      happened,
-      next,
-      ...where,
-      "Nobody will ask you for a key in an answer to this message.",
-    ];
-    return { subject: "A key of yours has leaked", text: text.join("\n\n") };
-  }
+function toMail(
+  { apiKey, adminKey }: LeakedCredential,
+  { action, graceSeconds, at, publicUrl }: Ending & { readonly at: number; readonly publicUrl: string | undefined },
+): { subject: string; text: string } {
+  const what = apiKey === undefined ? `admin key ${adminKey?.id}` : `API key sk-mg-${apiKey.id}-…`;
+  const name = toHarmlessText((apiKey ?? adminKey)?.name ?? "");
+  const end = new Date(at + graceSeconds * 1000).toISOString().slice(0, 16).replace("T", " ");
+  const [happened, next] =
+    action === "revoke"
+      ? [
+          `It was revoked at ${end} UTC, and programs that use it are refused.`,
+          "Create a new key for your programs, and remove the old one wherever it is stored.",
+        ]
+      : [
+          `Its secret was replaced. The old one ${graceSeconds === 0 ? "ended at" : "works until"} ${end} UTC.`,
+          "Rotate the key yourself, or ask the operator for its new secret, and give it to your programs.",
+        ];
+  const text = [
+    `The ${what}, named ${JSON.stringify(name)}, was found where others may have read it.`,
+    happened,
+    next,
+    ...(publicUrl === undefined ? [] : [`Your keys are on ${publicUrl}/keys.`]),
+    "Nobody will ask you for a key in an answer to this message.",
+  ];
+  return { subject: "A key of yours has leaked", text: text.join("\n\n") };
 }
 
 function canRotate({ apiKey, status, type }: LeakedCredential): boolean {
