@@ -19,7 +19,7 @@ export interface Leaked extends LeakedSecret {
   readonly type: CredentialType;
 }
 
-/** What the gateway knows of such a credential. */
+/** All facts about such a credential. */
 export interface LeakedCredential {
   readonly type: CredentialType;
   readonly id: string;
@@ -36,7 +36,7 @@ export interface LeakedCredential {
   readonly isUsable: boolean | undefined;
 }
 
-/** Finds what a credential is that was found somewhere; `undefined` when it is none of this gateway. */
+/** Identifies a credential that was found somewhere; `undefined` when it is none of this gateway. */
 export async function findLeaked(store: Store, leaked: Leaked, now: number): Promise<LeakedCredential | undefined> {
   if (leaked.type === "admin_key") return await findAdminKey(store, leaked, now);
   if (leaked.type === "api_key") return await findApiKey(store, leaked, now);

@@ -526,7 +526,7 @@ export async function readKeyOf(
 }
 
 /**
- * What a leaked secret is to a credential. `current`: its secret. `previous`: the one that the latest rotation has replaced.
+ * The relation of a leaked secret to a credential. `current`: its secret. `previous`: the one that the latest rotation has replaced.
  * `other`: none of it, or an older one. `unchecked`: no hash was sent.
  */
 export type SecretState = "current" | "previous" | "other" | "unchecked";
@@ -559,7 +559,7 @@ export async function checkSecret(
   return { key, secret: compareSecret(sha256, { current: row.secret_hash, previous: row.previous_secret_hash }) };
 }
 
-/** Which of two stored hashes a hash equals; both are compared, in constant time. */
+/** Compares a hash with two stored ones, in constant time. */
 export function compareSecret(
   sha256: string,
   stored: { readonly current: string; readonly previous: string | null },

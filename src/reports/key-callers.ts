@@ -53,7 +53,7 @@ interface KeyCallersOptions {
  */
 export class KeyCallers {
   readonly #options: KeyCallersOptions;
-  /** By key and day, then by origin. */
+  /** Cells by key and day, then by origin. */
   #days = new Map<string, Map<string, Cell>>();
   #size = 0;
   #writing: Promise<void> = Promise.resolve();
@@ -132,7 +132,7 @@ export class KeyCallers {
     }
   }
 
-  /** Of rows that the database does not have, only as many are added as keep a key and day within their bound. */
+  /** Adds only as many new rows as keep a key and day within their bound. */
   async #writeSome(cells: readonly Cell[]): Promise<void> {
     const { db } = this.#options.store;
     const stored = await db

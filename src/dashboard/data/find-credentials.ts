@@ -68,11 +68,11 @@ export function findCredentials(text: string): readonly FoundCredential[] {
  */
 export async function hashCredentials(
   credentials: readonly FoundCredential[],
-  subtle: SubtleCrypto | undefined = globalThis.crypto?.subtle,
+  subtle: SubtleCrypto | null = globalThis.crypto?.subtle ?? null,
 ): Promise<readonly HashedCredential[]> {
   const hashed = await Promise.all(
     credentials.map(async ({ type, id, secret }): Promise<HashedCredential | undefined> => {
-      const sha256 = secret === undefined || subtle === undefined ? undefined : await hash(subtle, secret);
+      const sha256 = secret === undefined || subtle === null ? undefined : await hash(subtle, secret);
       if (id === undefined && sha256 === undefined) return undefined;
       return { type, ...(id !== undefined && { id }), ...(sha256 !== undefined && { sha256 }) };
     }),

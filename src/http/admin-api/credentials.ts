@@ -1,5 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { nullable } from "../../contract/index.ts";
+import type { LeakedCredential } from "../../identity/index.ts";
 import type { ApiAdministrator } from "../../keys/index.ts";
 import { Usd } from "../../lib/fields.ts";
 import { expectManagedKeys, hasScope } from "../../tenants/index.ts";
@@ -81,25 +82,23 @@ export function credentialsController(deps: HttpDeps, api: AdminApi) {
         body: Lookup,
         detail: describeWrite("Look up credentials that have leaked", listOf(CredentialObject), {
           description:
-            "Says whose API key, admin key or token each is, whether its secret is in force, from where it is used and what it costs. " +
+            "Says whose API key, admin key or token each is, whether its secret works, from where it is used and what it costs. " +
             "Send ids and hashes, never secrets. Needs the scope `keys:read`; for admin keys `accounts:read`.",
         }),
       },
     ),
     route.post(
       "/revoke",
-      ({ admin, body }) =>
-        credentials.end(body, {
-          ...admin,
-          maySee: () => true,
-          expectMayEnd: async ({ type, apiKey }, action) => {
-            expectScope(admin, type, "write");
-            // Every administrator revokes a leaked key; a new secret is shown to those who may have it.
-            if (action === "rotate" && apiKey !== undefined) {
-              await expectManagedKeys(deps.store, admin, apiKey.accountId);
-            }
-          },
-        }),
+      ({ admin, body }) => {
+        expectScope(admin, body.type, "write");
+        // Every administrator revokes a leaked key; a new secret is shown to those who may have it.
+        const expectMayEnd = async ({ apiKey }: Pick<LeakedCredential, "apiKey">, action: "revoke" | "rotate") => {
+          if (action === "rotate" && apiKey !== undefined) {
+            await expectManagedKeys(deps.store, admin, apiKey.accountId);
+          }
+        };
+        return credentials.end(body, { ...admin, maySee: () => true, expectMayEnd });
+      },
       {
         body: Revocation,
         detail: describeWrite("Revoke or rotate a leaked credential, and write to its holder", RevokedCredential, {

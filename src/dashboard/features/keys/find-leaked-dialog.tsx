@@ -21,7 +21,7 @@ export function FindLeakedDialog({
   onClose,
 }: {
   scope: LeakScope;
-  /** What was pasted elsewhere. */
+  /** A text that was pasted elsewhere. */
   text?: string;
   mayChange: boolean;
   onClose: () => void;
@@ -197,8 +197,8 @@ function CredentialCard({
 }
 
 function Force({ credential: { usable, status } }: { credential: Credential }): ReactNode {
-  if (usable === true) return <span className="badge is-bad">in force</span>;
-  if (usable === false) return <span className="badge is-good">not in force</span>;
+  if (usable === true) return <span className="badge is-bad">secret works</span>;
+  if (usable === false) return <span className="badge is-good">secret does not work</span>;
   return <span className="badge is-warn">{status === "active" ? "secret unknown" : status}</span>;
 }
 
@@ -219,7 +219,7 @@ function describe({ secret, status, usable_until, replaced_at, expires_at, revok
     case "other":
       return "The secret in the text is not of this key, or is an older one that no longer works.";
     case "unchecked":
-      return "The text has its id; nobody can tell from it whether a secret is in force.";
+      return "The text has its id; nobody can tell from it whether somebody has its secret.";
   }
 }
 

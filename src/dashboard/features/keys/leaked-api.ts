@@ -3,12 +3,12 @@ import { api, organization, request } from "../../data/api.ts";
 import { findCredentials, type HashedCredential, hashCredentials } from "../../data/find-credentials.ts";
 import { refreshKeys } from "./api.ts";
 
-/** Whose credentials are looked up: those of the gateway, by its administrators, or of the account. */
+/** The credentials that are looked up: those of the gateway, by its administrators, or of the account. */
 export type LeakScope = "gateway" | "account";
 
 const lookUpOwn = (credentials: HashedCredential[]) => request(api.credentials.lookup.post({ credentials }));
 
-/** What is known of a credential in a pasted text. */
+/** The answer about one credential. */
 export type Credential = Awaited<ReturnType<typeof lookUpOwn>>["data"][number];
 export type Caller = Credential["callers"][number];
 
