@@ -20,7 +20,9 @@ describe("key find", () => {
     input = `2026-11-21 request failed: {"authorization":"Bearer ${made.key}"}\n`;
     const shown = await bench.run("key", "find");
     expect(shown).toMatchObject({ code: 0, stderr: "" });
-    expect(shown.stdout).toStartWith(`api key ${made.id}, “laptop” of ada@example.org: its secret WORKS (active; its secret)`);
+    expect(shown.stdout).toStartWith(
+      `api key ${made.id}, “laptop” of ada@example.org: its secret WORKS (active; its secret)`,
+    );
     expect(shown.stdout).toContain(`modelgate key revoke ${made.id}`);
     expect(shown.stdout).not.toContain(made.key.split("-").at(-1) as string);
     const json = { type: "api_key", id: made.id, status: "active", secret: "current", usable: true };
@@ -30,7 +32,10 @@ describe("key find", () => {
     input = "sk-mg-unknown1-0123456789abcdef";
     expect(await bench.json("key", "find")).toMatchObject([{ id: "unknown1", status: "not_found", usable: null }]);
     input = "no key at all";
-    expect(await bench.run("key", "find")).toMatchObject({ code: 0, stdout: "The text has no key or token of a gateway\n" });
+    expect(await bench.run("key", "find")).toMatchObject({
+      code: 0,
+      stdout: "The text has no key or token of a gateway\n",
+    });
     input = " ";
     expect((await bench.run("key", "find")).code).not.toBe(0);
   });

@@ -52,7 +52,10 @@ export function FindLeakedDialog({
       <DialogContent label="Close" onClose={onClose}>
         {!canHash && <NoHash />}
         {answer.skipped > 0 && (
-          <Callout tone="warn">{answer.skipped} keys of other gateways in the text could not be looked up.</Callout>
+          <Callout tone="warn">
+            {answer.skipped === 1 ? "1 key of another gateway" : `${answer.skipped} keys of other gateways`} in the text
+            could not be looked up.
+          </Callout>
         )}
         {answer.credentials.length === 0 && answer.skipped === 0 && (
           <Callout>The text has no key or token of a gateway.</Callout>
