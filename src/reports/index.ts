@@ -1,7 +1,7 @@
 export { describeMiss, describeRequest, describeRequestDetail, readDetail } from "./describe-request.ts";
 export { describeSession } from "./describe-session.ts";
 export { type CallsWanted, exportCalls, exportEnds, type WrittenCall } from "./export-calls.ts";
-export { type KeyCaller, KeyCallers, readKeyCallers } from "./key-callers.ts";
+export { type CallerOrigin, type KeyCaller, KeyCallers, readKeyCallers } from "./key-callers.ts";
 export { type MeasureQuery, type Measures, measureCalls, readUsedModels } from "./measure.ts";
 export { RefusalLog, refusalsOfAccountMax } from "./refusal-log.ts";
 export {

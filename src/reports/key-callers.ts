@@ -3,7 +3,7 @@ import { deleteInBatches, isOutcomeUnknown, type Store } from "../db/index.ts";
 import { pause } from "./pause.ts";
 
 /** From where a key is used: a network, and a program by its user agent. */
-interface CallerOrigin {
+export interface CallerOrigin {
   /** IPv4 /24 or IPv6 /48. */
   readonly network: string;
   /** First word of the user agent; empty when a request has none. */

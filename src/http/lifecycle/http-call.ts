@@ -11,8 +11,10 @@ import {
   type Slot,
 } from "../../kernel/index.ts";
 import { isRecord, parseJson } from "../../lib/json.ts";
+import { LruMap } from "../../lib/lru-map.ts";
 import type { Inbound } from "../../protocols/inbound.ts";
 import type { PassthroughRequest } from "../../provider/index.ts";
+import type { CallerOrigin } from "../../reports/index.ts";
 import type { Clients, Sockets } from "../deps.ts";
 import { type CallMemory, ownerOfNetwork } from "../memory/call-memory.ts";
 import { readAgentHeaders, toTag } from "./agent-names.ts";
@@ -407,6 +409,35 @@ export function toProgram(userAgent: string | null): string {
   if (userAgent === null || userAgent === "") return "";
   const [program] = programForm.exec(userAgent) ?? [];
   return program === undefined || secretForm.test(program) ? "other" : program;
+}
+
+/** Origins in memory: a client sends the same headers with each request. */
+const originsMax = 10_000;
+/** Longer headers are read anew each time, so memory is bounded. */
+const originCharactersMax = 300;
+const origins = new WeakMap<readonly string[], LruMap<CallerOrigin>>();
+
+/** From where a request comes, for the record of its key. */
+export function callerOriginOf(
+  config: { readonly trustedProxies: readonly string[] },
+  request: Request,
+  server: Clients | null,
+): CallerOrigin {
+  const { headers } = request;
+  const userAgent = headers.get("user-agent");
+  const forwardedFor = headers.get("x-forwarded-for");
+  const text = `${server?.requestIP(request)?.address}\n${forwardedFor}\n${userAgent}`;
+  let ofConfig = origins.get(config.trustedProxies);
+  if (ofConfig === undefined) {
+    ofConfig = new LruMap(originsMax);
+    origins.set(config.trustedProxies, ofConfig);
+  }
+  const present = ofConfig.get(text);
+  if (present !== undefined) return present;
+  const network = toCallerNetwork(clientAddressOf(config, request, server));
+  const origin = { network, program: toProgram(userAgent) };
+  if (text.length <= originCharactersMax) ofConfig.set(text, origin);
+  return origin;
 }
 
 /** Whom a request without a key is counted for: the network of its client. */

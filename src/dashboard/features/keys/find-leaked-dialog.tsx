@@ -1,5 +1,6 @@
 import { type ReactNode, useState } from "react";
 import { Link } from "wouter";
+import { useMe } from "../../data/session.ts";
 import { formatAge, formatMoment } from "../../format.ts";
 import { Button } from "../../kit/button.tsx";
 import { Dialog, DialogContent } from "../../kit/dialog.tsx";
@@ -249,7 +250,10 @@ function EndDialog({
   onClose: () => void;
 }) {
   const [rotated, setRotated] = useState<string>();
-  const { holders, name, can_rotate, type } = credential;
+  const { name, can_rotate, type } = credential;
+  const { data: me } = useMe();
+  /** Nobody is written to about what they do themselves. */
+  const holders = credential.holders.filter((email) => email !== me?.email);
   const first = { action: "revoke" as "revoke" | "rotate", grace_seconds: "0" as string, notifies: true };
   const form = useForm(first, async ({ action, grace_seconds, notifies }) => {
     const ended = await endCredential(credential, scope, {
