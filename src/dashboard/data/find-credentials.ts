@@ -24,7 +24,7 @@ export interface HashedCredential {
 /** Characters that are read. */
 export const textMax = 1_000_000;
 /** Credentials of one text. */
-export const credentialsMax = 20;
+const credentialsMax = 20;
 
 /** Base64, as in a secret of Kubernetes or a header of Basic authentication. */
 const base64Form = /[A-Za-z0-9+/_-]{24,8192}={0,2}/g;
@@ -47,7 +47,7 @@ const foreignForm = /(?<![A-Za-z0-9_-])sk-(?!mg-)[A-Za-z0-9_-]{16,497}/g;
 /** A refresh token is known by the part that changes with each use. */
 const refreshPart = 48;
 
-/** The credentials in a text, each once, at most {@link credentialsMax}. */
+/** The credentials in a text, each once. */
 export function findCredentials(text: string): readonly FoundCredential[] {
   const plain = unescapeText(text.slice(0, textMax));
   const all = [plain, ...decodeBase64(plain)].flatMap((part) => [...findOwn(part), ...findForeign(part)]);

@@ -328,6 +328,22 @@ describe("another leaked credential", () => {
   });
 });
 
+test("from where keys are used is counted unless the operator turns it off", async () => {
+  const counted: Record<string, number> = {};
+  for (const KEY_CALLERS of ["on", "off"]) {
+    const other = await startInProcess({ env: { SANDBOX: "on", KEY_CALLERS } });
+    const { id: accountId } = await other.app.accounts.create({ email: "ada@example.org" });
+    const cookie = await enterAs(other.store, { accountId, role: "member" }, Date.now());
+    const { id, key } = await other.app.accounts.createKey({ accountId, name: "watched" });
+    expect((await fetch(`${other.baseUrl}/models`, { headers: { authorization: `Bearer ${key}` } })).status).toBe(200);
+    const address = new URL(`/dashboard/api/keys/${id}/callers`, other.baseUrl);
+    const { data } = (await (await fetch(address, { headers: { cookie } })).json()) as { data: unknown[] };
+    counted[KEY_CALLERS] = data.length;
+    await other.stop();
+  }
+  expect(counted).toEqual({ on: 1, off: 0 });
+});
+
 describe("a look-up of credentials", () => {
   test("takes hashes and ids alone, at most twenty, and thirty requests a minute", async () => {
     const path = "/v1/organization/credentials/lookup";
