@@ -109,8 +109,7 @@ export const keyList = defineCommand({
 
 export const keyFind = defineCommand({
   name: "key find",
-  description:
-    "Find the keys and tokens in a text on standard input, and say whose they are and whether they work",
+  description: "Find the keys and tokens in a text on standard input, and say whose they are and whether they work",
   flags: {},
   args: [],
   example: "key find < found.log",
@@ -210,7 +209,8 @@ async function describeLeaked(
     cost_30_days_usd: apiKey === undefined ? null : formatUsd(month ?? 0),
     callers: callers.map(toCallerJson),
   };
-  const force = isUsable === undefined ? "secret not compared" : isUsable ? "its secret WORKS" : "its secret does not work";
+  const force =
+    isUsable === undefined ? "secret not compared" : isUsable ? "its secret WORKS" : "its secret does not work";
   const whose = owner === undefined ? "" : ` of ${getAccountLabel(owner)}`;
   const end = apiKey === undefined ? `modelgate admin-key revoke ${id}` : `modelgate key revoke ${apiKey.id}`;
   const lines = [
