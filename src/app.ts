@@ -66,6 +66,7 @@ import {
 } from "./providers/index.ts";
 import { openPluginManager } from "./providers/open-plugin-manager.bun.ts";
 import {
+  KeyCallers,
   keepDayLists,
   measureCalls,
   measureSameHours,
@@ -81,7 +82,9 @@ const pruneMs = 60_000;
 /** At most two thousand calls a second are deleted; a round without old calls costs next to nothing. */
 const pruneCallsMs = 250;
 const recoverMs = 5000;
-const saveLastUsedMs = 3000;
+const saveLastUsedMs = 1000;
+/** From where keys are used is a minute late in other processes. */
+const saveCallersMs = 60_000;
 /** A model that was called within this many days is in use. */
 const usedDays = 30;
 /** How long a scrape of the metrics waits for the database. */
@@ -177,6 +180,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   rollup.start();
   const onRefused = rollup.addRefusal;
   const refusals = new RefusalLog({ store, retentionDays: config.callRetentionDays, now, log, onRefused });
+  const callers = new KeyCallers({ store, retentionDays: config.callRetentionDays, now });
   const { network, close: closeNetwork } = openProviderNetwork(options);
   const trouble = () => store.trouble?.() ?? ledger.trouble();
   const service = new ServiceHealth({
@@ -223,6 +227,7 @@ export async function createApp(options: AppOptions): Promise<App> {
       ledger,
       refusals,
       rollup,
+      keyCallers: config.keyCallers === "on" ? callers : undefined,
       kernel,
       providers,
       tokenIssuers: tokenIssuers.issuers,
@@ -265,7 +270,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     options.onPluginsChanged?.(snapshot);
   });
   options.onPluginsChanged?.(providers.snapshot);
-  const stopMaintenance = startMaintenance(options, { accounts, ledger, prices, refusals, rollup, endedBranches });
+  const stopMaintenance = startMaintenance(options, { accounts, callers, ledger, prices, refusals, rollup, endedBranches });
   const stopAlerts = openAlerts({
     ...options,
     secrets: providers.settings.box,
@@ -317,6 +322,7 @@ export async function createApp(options: AppOptions): Promise<App> {
       if (waiting > 0) log.warn("charges_spooled", { calls: waiting, folder: getSpoolFolder(config) });
       await rollup.close().catch((error) => log.error("maintenance_failed", { error }));
       await accounts.saveLastUsed().catch((error) => log.error("maintenance_failed", { error }));
+      await callers.flush().catch((error) => log.error("maintenance_failed", { error }));
       // Last: modules send on what the others have logged and written.
       await Promise.all(opened.map((module) => module.close?.()));
     },
@@ -504,12 +510,13 @@ function startMaintenance(
   { store, log, config, now = Date.now }: AppOptions,
   parts: Pick<App, "accounts" | "ledger"> & {
     prices: PriceBook;
+    callers: KeyCallers;
     refusals: RefusalLog;
     rollup: UsageRollup;
     endedBranches: EndedBranches;
   },
 ): () => void {
-  const { accounts, ledger, prices, refusals, rollup, endedBranches } = parts;
+  const { accounts, callers, ledger, prices, refusals, rollup, endedBranches } = parts;
   const every = (ms: number, work: () => unknown) => {
     let hasFailed = false;
     return setInterval(async () => {
@@ -532,6 +539,8 @@ function startMaintenance(
     every(syncMs, () => endedBranches.load()),
     every(syncMs, () => prices.save()),
     every(saveLastUsedMs, () => accounts.saveLastUsed()),
+    every(saveCallersMs, () => callers.flush()),
+    every(pruneMs, () => callers.prune()),
     every(pruneMs, () => store.blobs.prune(Date.now())),
     every(pruneMs, () => store.idempotencyKeys.prune(now())),
     every(pruneMs, () => pruneSignIn(store, now())),

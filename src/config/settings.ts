@@ -79,6 +79,8 @@ export const settings = {
   webSearches: setting("WEB_SEARCHES", "8", integer(0, 1000, "", " (none)")),
   /** Whether prompts are marked for the caches of providers where a client marks nothing. */
   cacheMarks: setting("CACHE_MARKS", "auto", choice("auto", "off")),
+  /** Whether networks and programs that use a key are counted by day. */
+  keyCallers: setting("KEY_CALLERS", "on", choice("on", "off")),
   /** Concurrent calls of all accounts in one process. */
   maxConcurrentCalls: setting("MAX_CONCURRENT_CALLS", "12000", integer(1, 1_000_000)),
   /** How late the event loop may be before new calls are refused; 0: any delay is accepted. */

@@ -8,6 +8,7 @@ const keys = {
   blobs: "id",
   contents: "id",
   idempotency_keys: "id",
+  key_callers: "key_id, day, network, program",
   refusals: "id",
   stored_responses: "account_id, id",
 } as const;

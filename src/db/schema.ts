@@ -75,6 +75,16 @@ export interface Database {
   idempotency_keys: IdempotencyKeysTable;
   /** Branches of sessions whose calls are refused until then; `agent` is empty for all of a session. */
   ended_branches: { account_id: string; session: string; agent: string; ended_at: number; refused_until: number };
+  /** From where keys were used: requests by key, day since 1970, network and program; both are `*` for the rest. */
+  key_callers: {
+    key_id: string;
+    day: number;
+    network: string;
+    program: string;
+    requests: number;
+    first_at: number;
+    last_at: number;
+  };
   /** Values that the gateway generates once, such as the secret that signs image URLs. */
   settings: { name: string; value: string };
   providers: ProvidersTable;
@@ -151,6 +161,8 @@ interface KeysTable {
   created_by: Generated<string | null>;
   /** The actor that was given the secret of the latest rotation; null: it was not rotated. */
   rotated_by: Generated<string | null>;
+  /** When that was. */
+  rotated_at: Generated<number | null>;
   /** JSON array of addresses and CIDR ranges; null: any. */
   allowed_networks: Generated<string | null>;
   /** `off`: the gateway marks no prompts for caches; null: it may. */

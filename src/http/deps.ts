@@ -6,7 +6,7 @@ import type { ClientCall, ClientRequest, ExchangeAnswer, Kernel, LoadShedder, Lo
 import type { Accounts } from "../keys/index.ts";
 import type { remoteCalls } from "../ledger/index.ts";
 import type { OperatorCatalogueEditor, PluginSnapshot, Providers, SecretBox } from "../providers/index.ts";
-import type { RefusalLog, UsageRollup } from "../reports/index.ts";
+import type { KeyCallers, RefusalLog, UsageRollup } from "../reports/index.ts";
 import type { MemoryAccountant } from "./memory/call-memory.ts";
 import type { EndedBranches } from "./sessions/ended-branches.ts";
 import type { SseHeartbeat } from "./sse/sse-stream.bun.ts";
@@ -51,6 +51,8 @@ export interface HttpDeps extends ModuleHooks {
   readonly refusals?: RefusalLog | undefined;
   /** Sums of requests; absent: only those of the database are shown. */
   readonly rollup?: Pick<UsageRollup, "freshen"> | undefined;
+  /** Counts from where keys are used; absent: nothing is counted. */
+  readonly keyCallers?: Pick<KeyCallers, "note" | "freshen"> | undefined;
   readonly kernel: Kernel;
   /** The plugins loaded now, and whether answers are simulated. */
   readonly snapshot: () => Pick<PluginSnapshot, "plugins" | "states" | "sandbox" | "warnings">;

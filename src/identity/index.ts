@@ -1,5 +1,12 @@
 export { acceptInvitation } from "./accept-invitation.ts";
 export { takeAttempt } from "./attempt-limit.ts";
+export {
+  credentialTypes,
+  findHolders,
+  findLeaked,
+  type Leaked,
+  type LeakedCredential,
+} from "./leaked-credential.ts";
 export { accessTokenSource } from "./oauth/access-tokens.ts";
 export { type OauthTokens, refreshGrant, revokeGrant } from "./oauth/grants.ts";
 export { readProgram, titleOf } from "./oauth/programs.ts";

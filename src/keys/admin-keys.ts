@@ -27,7 +27,7 @@ import {
 } from "../tenants/index.ts";
 import { equalHashes, hasChecksum, hashSecret, makeApiKey, readIdSecret } from "./api-key.ts";
 import { checkKeyFields, readNetworks, toNetworksColumn } from "./key-fields.ts";
-import { isUsable } from "./keys.ts";
+import { compareSecret, isUsable, type LeakedSecret, type SecretState } from "./keys.ts";
 
 /** A stored admin key, without its secret. */
 export interface AdminKey {
@@ -184,6 +184,19 @@ export async function readAdminKey({ db }: Pick<Store, "db">, id: string, now: n
   const line = await readKeyLine(db, id);
   if (line === undefined) throw unknownAdminKey(id);
   return toAdminKey(line, now);
+}
+
+/** Finds the admin key that a leaked secret belongs to, without the secret itself; `undefined` when there is none. */
+export async function checkAdminSecret(
+  { db }: Pick<Store, "db">,
+  { id = "", sha256 }: LeakedSecret,
+  now: number,
+): Promise<{ readonly key: AdminKey; readonly secret: SecretState } | undefined> {
+  const line = await readKeyLine(db, id);
+  if (line === undefined) return undefined;
+  const secret =
+    sha256 === undefined ? "unchecked" : compareSecret(sha256, { current: line[0].secret_hash, previous: null });
+  return { key: toAdminKey(line, now), secret };
 }
 
 /** The rights that ended with an admin key, and the rights that it granted and that remain. */

@@ -69,6 +69,8 @@ export interface ApiKey {
   cacheMarks: CacheMarksSetting;
   /** Until when the secret before the last rotation is valid; absent when the key was not rotated. */
   previousUntil: number | undefined;
+  /** When its secret was last replaced; absent when the key was not rotated. */
+  rotatedAt: number | undefined;
   /** The service account that the key belongs to; absent for a key of a person or a command. */
   serviceAccountId: string | undefined;
   /** The issuer whose tokens (JWT) it represents; absent for a key with a secret. */
@@ -535,44 +537,50 @@ export async function readKeyOf(
   throw new GatewayError("not_found", "No API key of this project has this id");
 }
 
-/** State of a secret that was found somewhere. */
-export interface SecretCheck {
-  /** The key whose secret it is, or was. */
-  readonly id: string;
-  /** `current`: it is active. `previous`: it was replaced by the latest rotation. `other`: it is not of this key, or an older one. */
-  readonly secret: "current" | "previous" | "other";
-  /** Until when the previous secret is valid, milliseconds since 1970. */
-  readonly until: number | undefined;
+/**
+ * The relation of a leaked secret to a credential. `current`: its secret. `previous`: the one that the latest rotation has replaced.
+ * `other`: none of it, or an older one. `unchecked`: no hash was sent.
+ */
+export type SecretState = "current" | "previous" | "other" | "unchecked";
+
+/** A credential that was found somewhere, by its id and the SHA-256 of its secret in hex; not all have both. */
+export interface LeakedSecret {
+  readonly id?: string | undefined;
+  readonly sha256?: string | undefined;
 }
 
 /**
- * Finds the key that a leaked secret belongs to, without the secret itself.
- *
- * @param id The id of the key; absent: the hash covers the whole text of an imported key.
- * @param sha256 SHA-256 of the secret part, or of the whole text, hex.
- * @returns `undefined` when there is no such key.
+ * Finds the key that a leaked secret belongs to, without the secret itself. Without an id, the hash covers the whole text of
+ * a key that was imported. `undefined` when there is no such key.
  */
 export async function checkSecret(
   store: Store,
-  { id, sha256 }: { id?: string | undefined; sha256: string },
-): Promise<SecretCheck | undefined> {
-  const isForeign = id === undefined;
-  const keyId = id ?? toForeignKeyId(sha256, await readIdSecret(store));
-  const query = store.db
-    .selectFrom("keys")
-    .select(["secret_hash", "previous_secret_hash", "previous_until", "foreign_hash"]);
-  const row = await query.where("id", "=", keyId).executeTakeFirst();
+  { id, sha256 }: LeakedSecret,
+  now: number,
+): Promise<{ readonly key: ApiKey; readonly secret: SecretState } | undefined> {
+  if (id === undefined && sha256 === undefined) return undefined;
+  const keyId = id ?? toForeignKeyId(sha256 ?? "", await readIdSecret(store));
+  const row = await keysQuery(store, now).where("keys.id", "=", keyId).executeTakeFirst();
   if (row === undefined) return undefined;
-  const until = row.previous_until ?? undefined;
+  const key = toApiKey(row);
   // The text of an imported key is its secret until the first rotation, and the one before it until the second.
-  if (isForeign) {
-    const secret = row.secret_hash === "" ? "current" : row.foreign_hash === null ? "other" : "previous";
-    return { id: keyId, secret, until: secret === "previous" ? until : undefined };
+  if (id === undefined) {
+    return { key, secret: row.secret_hash === "" ? "current" : row.foreign_hash === null ? "other" : "previous" };
   }
+  if (sha256 === undefined) return { key, secret: "unchecked" };
+  return { key, secret: compareSecret(sha256, { current: row.secret_hash, previous: row.previous_secret_hash }) };
+}
+
+/** Compares a hash with two stored ones, in constant time. */
+export function compareSecret(
+  sha256: string,
+  stored: { readonly current: string; readonly previous: string | null },
+): "current" | "previous" | "other" {
   const hash = Buffer.from(sha256, "hex");
-  const isHash = (stored: string | null) => stored !== null && equalHashes(hash, Buffer.from(stored, "hex"));
-  const secret = isHash(row.secret_hash) ? "current" : isHash(row.previous_secret_hash) ? "previous" : "other";
-  return { id: keyId, secret, until: secret === "previous" ? until : undefined };
+  const isCurrent = equalHashes(hash, Buffer.from(stored.current, "hex"));
+  const isPrevious = equalHashes(hash, Buffer.from(stored.previous ?? "", "hex"));
+  if (isCurrent) return "current";
+  return isPrevious ? "previous" : "other";
 }
 
 /** The names of keys by their ids; unknown ids are left out. */
@@ -774,6 +782,7 @@ function toApiKey(row: ReadKey): ApiKey {
     allowedNetworks: readNetworks(row.allowed_networks),
     cacheMarks: row.cache_marks ?? "auto",
     previousUntil: row.previous_until ?? undefined,
+    rotatedAt: row.rotated_at ?? undefined,
     serviceAccountId: row.service_account_id ?? undefined,
     tokenSubject: toTokenSubject(row),
     heldFor: row.held_for ?? undefined,
@@ -905,6 +914,7 @@ export async function rotateKey(
         previous_secret_hash: set.ref("secret_hash"),
         previous_until: previousUntil,
         rotated_by: by ?? null,
+        rotated_at: now,
         // The text of another gateway's key is the secret before the first rotation, and ends with the second.
         foreign_hash: set.case().when("secret_hash", "=", "").then(set.ref("foreign_hash")).else(null).end(),
       }))

@@ -21,7 +21,7 @@ import { defineCompletion } from "./completion.ts";
 import { applyConfiguration, exportConfiguration } from "./configuration.ts";
 import { exportCallsCommand } from "./export.ts";
 import { importLiteLlm, importNewApi, importOpenRouter } from "./import.ts";
-import { keyCreate, keyList, keyRevoke, keyRotate, keySet } from "./key.ts";
+import { keyCallers, keyCreate, keyFind, keyList, keyRevoke, keyRotate, keySet } from "./key.ts";
 import { ledgerExport, ledgerVerify } from "./ledger.ts";
 import { ledgerReconcile } from "./ledger-reconcile.ts";
 import { limitSet } from "./limit.ts";
@@ -67,6 +67,8 @@ const own: readonly Command[] = [
   teamBudget,
   keyCreate,
   keyList,
+  keyFind,
+  keyCallers,
   keySet,
   keyRotate,
   keyRevoke,

@@ -1,5 +1,8 @@
-import { accountLabel, formatUsd, type KeyLimits } from "../../contract/index.ts";
+import { accountLabel, formatUsd, GatewayError, type KeyLimits } from "../../contract/index.ts";
+import { findCredentials, type HashedCredential, hashCredentials } from "../../dashboard/data/find-credentials.ts";
+import { findLeaked } from "../../identity/index.ts";
 import { type ApiKey, cacheMarksSettings, graceSecondsDefault } from "../../keys/index.ts";
+import { readKeyCallers, readKeyCosts } from "../../reports/index.ts";
 import { defineCommand, UsageError } from "../command.ts";
 import { columns, toIsoTime } from "../lib/format.ts";
 import {
@@ -107,6 +110,123 @@ export const keyList = defineCommand({
     return { json: keys.map((key) => toKeyJson(key, now)), text };
   },
 });
+
+export const keyFind = defineCommand({
+  name: "key find",
+  description: "Find the keys and tokens in a text on standard input, and say whose they are and whether they work",
+  flags: {},
+  args: [],
+  example: "key find < found.log",
+  async run(context, { config, now }) {
+    const text = await context.stdin?.();
+    if (text === undefined || text.trim() === "") {
+      throw new UsageError("Standard input is empty, expected the text with the key there");
+    }
+    const credentials = await hashCredentials(findCredentials(text));
+    const lines = await withStore(
+      config,
+      ({ store, accounts }) => Promise.all(credentials.map((one) => describeLeaked({ store, accounts }, one, now))),
+      now,
+    );
+    const empty = "The text has no key or token of a gateway";
+    return {
+      json: lines.map(({ json }) => json),
+      text: lines.length === 0 ? empty : lines.map(({ text }) => text).join("\n\n"),
+    };
+  },
+});
+
+export const keyCallers = defineCommand({
+  name: "key callers",
+  description: "List the networks and programs that used an API key in the last 30 days",
+  flags: {},
+  args: ["ID"],
+  example: "key callers ID",
+  async run(_context, { args, config, now }) {
+    const keyId = parseKeyId(args.ID);
+    const read = async ({ store, accounts }: OpenedStore) => {
+      if ((await accounts.findKeyOwner(keyId)) === undefined) {
+        throw new GatewayError("not_found", `No API key has the id ${JSON.stringify(keyId)}`);
+      }
+      return await readKeyCallers(store, { keyId, days: callerDays, now });
+    };
+    const callers = await withStore(config, read, now);
+    const heading = ["network", "program", "requests", "first seen", "last seen", ""];
+    const text =
+      callers.length === 0 ? "No use of this key is recorded" : columns([heading, ...callers.map(toCallerRow)]);
+    return { json: callers.map(toCallerJson), text };
+  },
+});
+
+/** Days of the callers and costs of a key. */
+const callerDays = 30;
+const dayMs = 86_400_000;
+
+type Caller = Awaited<ReturnType<typeof readKeyCallers>>[number];
+
+function toCallerRow({ network, program, requests, firstAt, lastAt, isNew }: Caller): string[] {
+  const name = program === "" ? "-" : program;
+  return [network, name, String(requests), formatMinute(firstAt), formatMinute(lastAt), isNew ? "new" : ""];
+}
+
+function toCallerJson({ network, program, requests, firstAt, lastAt, isNew }: Caller) {
+  const times = { first_seen_at: toIsoTime(firstAt), last_seen_at: toIsoTime(lastAt) };
+  return { network, program, requests, ...times, is_new: isNew };
+}
+
+const secretNames = {
+  current: "its secret",
+  previous: "its secret before the latest rotation",
+  other: "not its secret, or an older one",
+  unchecked: "its id alone",
+} as const;
+
+async function describeLeaked(
+  { store, accounts }: Pick<OpenedStore, "store" | "accounts">,
+  leaked: HashedCredential,
+  now: number,
+) {
+  const credential = await findLeaked(store, leaked, now);
+  if (credential === undefined) {
+    const json = { type: leaked.type, id: leaked.id ?? null, status: "not_found", usable: null };
+    return {
+      json,
+      text: `${leaked.type.replace("_", " ")} ${leaked.id ?? "of another gateway"}: none of this gateway`,
+    };
+  }
+  const { type, id, apiKey, adminKey, secret, status, isUsable } = credential;
+  const owner = apiKey && (await accounts.find(apiKey.accountId));
+  const last = Math.floor(now / dayMs);
+  const costOf = async (days: number) =>
+    apiKey && (await readKeyCosts(store, [apiKey], { first: last - days + 1, last })).get(apiKey.id);
+  const [today, month] = [await costOf(1), await costOf(callerDays)];
+  const callers = apiKey === undefined ? [] : await readKeyCallers(store, { keyId: apiKey.id, days: callerDays, now });
+  const key = apiKey ?? adminKey;
+  const json = {
+    ...{ type, id, status, secret, usable: isUsable ?? null, name: key?.name ?? null },
+    key_id: apiKey?.id ?? null,
+    account: owner?.id ?? null,
+    email: owner?.email ?? null,
+    replaced_at: toIsoTime(credential.replacedAt),
+    last_used_at: toIsoTime(key?.lastUsedAt),
+    cost_today_usd: apiKey === undefined ? null : formatUsd(today ?? 0),
+    cost_30_days_usd: apiKey === undefined ? null : formatUsd(month ?? 0),
+    callers: callers.map(toCallerJson),
+  };
+  const force =
+    isUsable === undefined ? "secret not compared" : isUsable ? "its secret WORKS" : "its secret does not work";
+  const whose = owner === undefined ? "" : ` of ${accountLabel(owner)}`;
+  const end = apiKey === undefined ? `modelgate admin-key revoke ${id}` : `modelgate key revoke ${apiKey.id}`;
+  const lines = [
+    `${type.replace("_", " ")} ${id}, “${key?.name ?? ""}”${whose}: ${force} (${status}; ${secretNames[secret]})`,
+    ...(credential.replacedAt === undefined ? [] : [`replaced ${formatMinute(credential.replacedAt)}`]),
+    key?.lastUsedAt === undefined ? "never used" : `last used ${formatMinute(key.lastUsedAt)}`,
+    ...(apiKey === undefined ? [] : [`cost ${json.cost_today_usd} USD today, ${json.cost_30_days_usd} USD in 30 days`]),
+    ...callers.slice(0, 10).map((caller) => `from ${toCallerRow(caller).join("  ").trim()}`),
+    ...(status === "active" ? [`to end it: ${end}`] : []),
+  ];
+  return { json, text: lines.join("\n  ") };
+}
 
 export const keySet = defineCommand({
   name: "key set",

@@ -3,8 +3,8 @@
  * of a page nor of a request: those stay in the history of the browser and in the logs of proxies.
  */
 
-/** A key of the gateway; the part behind the id is its secret, also while it is typed. */
-const ownKey = /(sk-mg-(?:admin-)?[0-9A-Za-z]{4,64})-(?!…(?:[\s&]|$))(?!%E2%80%A6(?:[\s&]|$))[^\s&#]+/g;
+/** A key or token of the gateway; the part behind the id is its secret, also while it is typed. */
+const ownKey = /((?:sk-mg-(?:admin-)?|mg-[ar]t-)[0-9A-Za-z]{4,64})-(?!…(?:[\s&]|$))(?!%E2%80%A6(?:[\s&]|$))[^\s&#]+/g;
 /** Keys of other gateways and providers, and tokens: nothing of them but their beginning is said. */
 const otherSecrets = /\b(sk-(?!mg-)|gh[opsu]_|eyJ)[0-9A-Za-z_.-]{16,}/g;
 /** One that was pasted behind other text. Words such as task-management have no long part with a figure in it. */
@@ -13,19 +13,4 @@ const pastedBehind = /(?<=\w)(sk-(?!mg-)(?:[a-z]+\d{0,2}-)*)(?=[A-Za-z_]*\d)\w{1
 /** A text with the beginning of each secret alone: `sk-mg-<id>-…`. */
 export function withoutSecrets(text: string): string {
   return text.replace(ownKey, "$1-…").replace(otherSecrets, "$1…").replace(pastedBehind, "$1…");
-}
-
-/** The id and the secret of a whole key of this gateway, or all of another text that is a secret; `undefined` for any other text. */
-export function readSecret(text: string): { id: string | undefined; secret: string } | undefined {
-  const key = text.trim();
-  const [, id, secret] = /^sk-mg-(?!admin-)([0-9A-Za-z]{4,64})-([0-9A-Za-z_-]{16,200})$/.exec(key) ?? [];
-  if (id !== undefined && secret !== undefined) return { id, secret };
-  return /^sk-(?!mg-)[\x21-\x7e]{16,497}$/.test(key) ? { id: undefined, secret: key } : undefined;
-}
-
-/** SHA-256 of a text in hex; `undefined` on a page without TLS, where browsers do not compute it. */
-export async function sha256Of(text: string): Promise<string | undefined> {
-  if (globalThis.crypto?.subtle === undefined) return undefined;
-  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
-  return [...new Uint8Array(digest)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }

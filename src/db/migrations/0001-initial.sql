@@ -34,6 +34,7 @@ create table keys (
   created_at bigint not null,
   created_by text,
   rotated_by text,
+  rotated_at bigint,
   expires_at bigint,
   revoked_at bigint,
   last_used_at bigint,
@@ -608,6 +609,19 @@ create table ended_branches (
 ) without rowid;
 
 create index ended_branches_by_end on ended_branches (refused_until);
+
+create table key_callers (
+  key_id text not null,
+  day bigint not null,
+  network text not null,
+  program text not null,
+  requests bigint not null,
+  first_at bigint not null,
+  last_at bigint not null,
+  primary key (key_id, day, network, program)
+) without rowid;
+
+create index key_callers_by_day on key_callers (day);
 
 create index idempotency_keys_by_position on idempotency_keys (account_id, position);
 

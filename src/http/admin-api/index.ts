@@ -7,6 +7,7 @@ import { organizationAlertsController } from "./alerts.ts";
 import { auditLogsController } from "./audit-logs.ts";
 import { budgetUsageController } from "./budgets.ts";
 import { organizationCatalogueController } from "./catalogue.ts";
+import { credentialsController, keyCallersController } from "./credentials.ts";
 import { configurationController } from "./document/document.ts";
 import type { AdminApi } from "./guard.ts";
 import { jwtIssuersController } from "./jwt-issuers.ts";
@@ -63,6 +64,8 @@ function controllers(deps: HttpDeps, api: AdminApi) {
     ...budgetUsageController(deps, api),
     ...projectKeysController(deps, api),
     ...keyChangesController(deps, api),
+    ...keyCallersController(deps, api),
+    ...credentialsController(deps, api),
     ...serviceAccountsController(deps, api),
     ...serviceAccountController(deps, api),
     ...projectUsersController(deps, api),

@@ -114,6 +114,10 @@ const organizationExamples: Readonly<Record<string, Readonly<Record<string, unkn
   "/organization/jwt_issuers": {
     issuers: [{ issuer: "https://id.example.com", audiences: ["modelgate"], claims: { account: "email" } }],
   },
+  "/organization/credentials/lookup": {
+    credentials: [{ type: "api_key", id: "k3TmVqX8bZ2nW9sYc4", sha256: "0".repeat(64) }],
+  },
+  "/organization/credentials/revoke": { type: "api_key", id: "k3TmVqX8bZ2nW9sYc4" },
   "/organization/admin_api_keys": { name: "reports", scopes: ["usage:read"], expires_in_seconds: 86_400 },
 };
 

@@ -16,7 +16,7 @@ import { callSessionsController } from "./call-sessions.ts";
 import { emailController } from "./email.ts";
 import { adminHealthController, attentionController, statusController } from "./health.ts";
 import { homeController } from "./home.ts";
-import { adminApiKeysController, keysController } from "./keys.ts";
+import { adminApiKeysController, keysController, leakedCredentialsController } from "./keys.ts";
 import { programsController } from "./programs.ts";
 import { requestsController } from "./requests.ts";
 import { statementController, statementsController } from "./statement.ts";
@@ -45,6 +45,7 @@ function routesOfPages(deps: HttpDeps, inbounds: readonly ClientFormat[]) {
     ...accountController(deps),
     ...statementController(deps),
     ...keysController(deps),
+    ...leakedCredentialsController(deps),
     ...requestsController(deps, inbounds),
     ...callSessionsController(deps),
     ...statisticsController(deps),

@@ -2,21 +2,15 @@ import { type Static, Type } from "@sinclair/typebox";
 import { accountLabel, DisplayName, formatUsd, GatewayError, optional, toRealEmail } from "../../contract/index.ts";
 import type { Store } from "../../db/index.ts";
 import type { SessionUser } from "../../identity/index.ts";
-import {
-  type ApiKey,
-  checkSecret,
-  graceSecondsDefault,
-  graceSecondsMax,
-  keyOrders,
-  searchKeys,
-} from "../../keys/index.ts";
+import { type ApiKey, graceSecondsDefault, graceSecondsMax, keyOrders, searchKeys } from "../../keys/index.ts";
 import { RateLimiter } from "../../lib/rate-limiter.ts";
 import { readKeyCosts } from "../../reports/index.ts";
 import { labelsOf } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { type Page, streamDownload } from "../forms/download.ts";
+import { Lookup, leakedCredentials, Revocation } from "../forms/leaked-credentials.ts";
 import { keyFields, readKeyFields, readMoment, readNewKeyFields, withModelIds } from "../forms/read-fields.ts";
-import { pageSize, toIso, toKeyJson } from "../forms/serializers.ts";
+import { pageSize, toKeyJson } from "../forms/serializers.ts";
 import { withAdminSession, withSession } from "../lifecycle/session.ts";
 import { formBody } from "../lifecycle/validate.ts";
 
@@ -27,6 +21,35 @@ const KeyChange = formBody({ name: Type.Optional(DisplayName), expires_at: optio
 
 function readExpiry(text: string | null | undefined): number | null | undefined {
   return typeof text === "string" ? readMoment(text, "expires_at") : text;
+}
+
+/** Credentials that an account holder has found somewhere: those of the account that they work in. */
+export function leakedCredentialsController(deps: HttpDeps) {
+  const credentials = leakedCredentials(deps);
+  const toTime = (at: number) => new Date(at).toISOString();
+  const maySeeOf = (user: SessionUser) => ({
+    accountId: user.ownAccountId,
+    role: user.role,
+    maySee: ({ apiKey }: { apiKey: ApiKey | undefined }) => apiKey?.accountId === user.accountId,
+  });
+  const route = withSession(deps, "/credentials");
+  return [
+    route.post("/lookup", ({ user, body }) => credentials.lookUp(body, maySeeOf(user), toTime), { body: Lookup }),
+    route.post(
+      "/revoke",
+      ({ user, body }) => {
+        const expectMayEnd = ({ apiKey }: { apiKey: ApiKey | undefined }) => expectMayChange(user, apiKey?.createdBy);
+        return credentials.end(body, { ...maySeeOf(user), expectMayEnd });
+      },
+      { body: Revocation },
+    ),
+  ];
+}
+
+/** Members of a team change the keys that they made, and its admins all of them. @throws {GatewayError} `forbidden` */
+function expectMayChange({ teamRole, ownAccountId }: SessionUser, createdBy: string | undefined): void {
+  if (teamRole === "admin" || createdBy === ownAccountId) return;
+  throw new GatewayError("forbidden", "Somebody else made this key; an admin of the team can change or revoke it");
 }
 
 /** Each change is written to the database and announced to all nodes. */
@@ -45,13 +68,14 @@ export async function toKeysJson(store: Store, keys: readonly ApiKey[]) {
 export function keysController(deps: HttpDeps) {
   const { accounts } = deps;
   const changes = new RateLimiter(changesPerMinuteMax, deps.now, { what: "key changes" });
-  /** Members of a team change the keys that they made, and its admins all of them. */
-  const expectOwn = async ({ accountId, ownAccountId, teamRole }: SessionUser, id: string) => {
+  const { readCallers } = leakedCredentials(deps);
+  const readOwner = async ({ accountId }: SessionUser, id: string) => {
     const owner = await accounts.findKeyOwner(id);
     if (owner?.accountId !== accountId) throw new GatewayError("not_found", "No API key of this account has this id");
-    if (teamRole === "admin" || owner.createdBy === ownAccountId) return;
-    throw new GatewayError("forbidden", "Somebody else made this key; an admin of the team can change or revoke it");
+    return owner;
   };
+  const expectOwn = async (user: SessionUser, id: string) =>
+    expectMayChange(user, (await readOwner(user, id)).createdBy);
   const route = withSession(deps, "/keys");
   return [
     route.get("", async ({ user }) => {
@@ -90,6 +114,10 @@ export function keysController(deps: HttpDeps) {
       },
       { body: Rotation },
     ),
+    route.get("/:id/callers", async ({ user, params: { id } }) => {
+      await readOwner(user, id);
+      return { data: await readCallers(id, (at) => new Date(at).toISOString()) };
+    }),
     route.delete("/:id", async ({ user, params: { id } }) => {
       changes.take(user.accountId);
       await expectOwn(user, id);
@@ -106,12 +134,6 @@ const Search = Type.Object({
   made_by: Type.Optional(Type.String({ maxLength: 254 })),
   page: Type.Optional(Type.String({ pattern: "^[1-9]\\d{0,5}$" })),
 });
-const SecretHash = formBody({
-  id: Type.Optional(Type.String({ minLength: 4, maxLength: 64 })),
-  sha256: Type.String({ pattern: "^[0-9a-f]{64}$" }),
-});
-/** Secrets that one person may look up: each is one that somebody has found. */
-const checksPerMinuteMax = 30;
 const csvColumns = [
   "id",
   "name",
@@ -141,7 +163,6 @@ const dayMs = 86_400_000;
 /** The API keys of all accounts as a list, for administrators and viewers; the management API makes and changes them. */
 export function adminApiKeysController(deps: HttpDeps) {
   const { store, now } = deps;
-  const checks = new RateLimiter(checksPerMinuteMax, now, { what: "checks of secrets" });
   const read = async (
     { search = "", state = "active", order = "created", made_by = "" }: Static<typeof Search>,
     page: KeyPage,
@@ -174,17 +195,6 @@ export function adminApiKeysController(deps: HttpDeps) {
         return { data: keys.slice(0, pageSize), page, has_more: keys.length > pageSize };
       },
       { query: Search },
-    ),
-    route.post(
-      "/secret",
-      async ({ admin, body }) => {
-        checks.take(admin.accountId);
-        const check = await checkSecret(store, body);
-        if (check === undefined)
-          throw new GatewayError("not_found", "No API key of this gateway has this secret or id");
-        return { id: check.id, secret: check.secret, until: toIso(check.until) };
-      },
-      { body: SecretHash },
     ),
     route.get(
       "/file.csv",

@@ -2,6 +2,7 @@ import { findSmtp, sendEmail } from "../../alerts/index.ts";
 import { GatewayError } from "../../contract/index.ts";
 import { type SessionUser, takeAttempt } from "../../identity/index.ts";
 import type { HttpDeps } from "../deps.ts";
+import { toHarmlessText } from "../forms/harmless-text.ts";
 
 /** Somebody who signed up here must not send mail to strangers in the operator's name. */
 const invitationLimit = { max: 20, windowMs: 3_600_000, what: "invitations by e-mail" };
@@ -95,15 +96,4 @@ function toWords(by: string, link: Link): { fragment: string; subject: string; f
       return { fragment: "verify-email", subject: "Verify your address on modelgate", first, action };
     }
   }
-}
-
-/**
- * Reduces a name that anybody may have chosen to one short line without anything that mail programs turn into a link.
- */
-function toHarmlessText(name: string): string {
-  if (/^[\w.+-]{1,60}@[\w.-]{1,60}$/.test(name)) return name;
-  return name
-    .replaceAll(/[\s\p{C}]+|[./:@\\]+(?=\S)/gu, " ")
-    .trim()
-    .slice(0, 60);
 }

@@ -3,7 +3,7 @@ import { isToken } from "../../identity/index.ts";
 import { RefusedKeyError } from "../../keys/index.ts";
 import type { Clients, HttpDeps, Sockets } from "../deps.ts";
 import { CallMemory } from "../memory/call-memory.ts";
-import { clientAddressOf, type Endpoint, HttpCall, ownerOfClient } from "./http-call.ts";
+import { callerOriginOf, clientAddressOf, type Endpoint, HttpCall, ownerOfClient } from "./http-call.ts";
 
 /**
  * Step 1: identifies the caller by the API key, before any of the body is read. A known key needs no wait. Step 2:
@@ -24,6 +24,7 @@ export function authenticate(
   const key = readApiKey(request);
   const open = (caller: Caller) => {
     if (caller.allowedNetworks !== undefined) checkNetwork(deps, caller, request, server);
+    deps.keyCallers?.note(caller.keyId, callerOriginOf(deps.config, request, server), openedAt);
     const slot = loadShedder.takeSlot(caller.accountId);
     const id = makeCallId(openedAt);
     const memory = new CallMemory(deps.memory, caller.accountId);

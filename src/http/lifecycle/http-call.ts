@@ -11,8 +11,10 @@ import {
   type Slot,
 } from "../../kernel/index.ts";
 import { isRecord, parseJson } from "../../lib/json.ts";
+import { LruMap } from "../../lib/lru-map.ts";
 import type { Inbound } from "../../protocols/inbound.ts";
 import type { PassthroughRequest } from "../../provider/index.ts";
+import type { CallerOrigin } from "../../reports/index.ts";
 import type { Clients, Sockets } from "../deps.ts";
 import { type CallMemory, ownerOfNetwork } from "../memory/call-memory.ts";
 import { readAgentHeaders, toTag } from "./agent-names.ts";
@@ -376,15 +378,70 @@ export function clientAddressOf(
 
 /** The network whose attempts are counted: an IPv4 address, or the /64 that one customer gets of IPv6. */
 export function toNetwork(address: string): string {
-  if (isIP(address) !== 6) return address;
+  return isIP(address) === 6 ? cutAddress(address, 4) : address;
+}
+
+/** The first groups of an IPv6 address, as a network. */
+function cutAddress(address: string, groupsKept: number): string {
   const [head = "", tail] = address.split("::");
   const groups = head.split(":");
   if (tail !== undefined) {
     const rest = tail === "" ? [] : tail.split(":");
     while (groups.length + rest.length < 8) groups.push("0");
   }
-  const network = groups.slice(0, 4).map((group) => group || "0");
-  return `${network.join(":")}::/64`;
+  const network = groups.slice(0, groupsKept).map((group) => group || "0");
+  return `${network.join(":")}::/${groupsKept * 16}`;
+}
+
+/** The network that is kept of a key's caller: too large to name a person, small enough to tell a stranger. */
+export function toCallerNetwork(address: string): string {
+  const version = isIP(address);
+  if (version === 4) return `${address.slice(0, address.lastIndexOf("."))}.0/24`;
+  return version === 6 ? cutAddress(address, 3) : "unknown";
+}
+
+/** Longer names of programs are as if they were of an unusual form. */
+const programForm = /^[A-Za-z][\w.+-]{0,39}(?:\/(?!v?\d)[A-Za-z][\w.+-]{0,19})?(?=[/\s;(,]|$)/;
+/** A credential that somebody has put in the place of a name. */
+const secretForm = /sk-|mg-[ar]t-|^eyJ|[A-Za-z0-9]{25}/;
+
+/**
+ * The program that a user agent names: its first word without a version, such as `curl` or `OpenAI/Python`. Empty without
+ * one, and `other` for what no program is called.
+ */
+export function toProgram(userAgent: string | null): string {
+  if (userAgent === null || userAgent === "") return "";
+  const [program] = programForm.exec(userAgent) ?? [];
+  return program === undefined || secretForm.test(program) ? "other" : program;
+}
+
+/** Origins in memory: a client sends the same headers with each request. */
+const originsMax = 10_000;
+/** Longer headers are read anew each time, so memory is bounded. */
+const originCharactersMax = 300;
+const origins = new WeakMap<readonly string[], LruMap<CallerOrigin>>();
+
+/** From where a request comes, for the record of its key. */
+export function callerOriginOf(
+  config: { readonly trustedProxies: readonly string[] },
+  request: Request,
+  server: Clients | null,
+): CallerOrigin {
+  const { headers } = request;
+  const userAgent = headers.get("user-agent");
+  const forwardedFor = headers.get("x-forwarded-for");
+  const text = `${server?.requestIP(request)?.address}\n${forwardedFor}\n${userAgent}`;
+  let ofConfig = origins.get(config.trustedProxies);
+  if (ofConfig === undefined) {
+    ofConfig = new LruMap(originsMax);
+    origins.set(config.trustedProxies, ofConfig);
+  }
+  const present = ofConfig.get(text);
+  if (present !== undefined) return present;
+  const network = toCallerNetwork(clientAddressOf(config, request, server));
+  const origin = { network, program: toProgram(userAgent) };
+  if (text.length <= originCharactersMax) ofConfig.set(text, origin);
+  return origin;
 }
 
 /** Whom a request without a key is counted for: the network of its client. */

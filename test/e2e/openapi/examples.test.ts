@@ -54,6 +54,11 @@ test("every example of the OpenAPI document is answered", async () => {
       expect([response.status, answer]).toEqual([404, expect.stringContaining("This alert is no longer active")]);
       continue;
     }
+    if (path === "/v1/organization/credentials/revoke") {
+      // Its id is one that no gateway has.
+      expect([response.status, answer]).toEqual([404, expect.stringContaining("No credential that you may end")]);
+      continue;
+    }
     expect([path, response.status, response.ok ? "" : answer]).toEqual([path, 200, ""]);
     answered.push(path);
   }

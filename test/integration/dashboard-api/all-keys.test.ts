@@ -1,6 +1,4 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { createHash } from "node:crypto";
-import { importForeignKeys } from "../../../src/keys/index.ts";
 import type { Handlers } from "../../../src/provider/index.ts";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
 import { enterAs } from "../../support/session-cookie.ts";
@@ -154,47 +152,6 @@ describe("accounts", () => {
     const { body } = await ask("viewer", "GET", "/admin/accounts?kind=team");
     expect(body.data).toMatchObject([{ id: team.body.id, name: "HR assistant" }]);
     expect((await ask("admin", "POST", "/v1/organization/projects", {})).status).toBe(400);
-  });
-});
-
-describe("a secret that was found somewhere", () => {
-  const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
-  const check = (body: object, who: Who = "admin") => ask(who, "POST", "/admin/api-keys/secret", body);
-
-  test("is told to be active, replaced or of another key, by its hash", async () => {
-    const { accounts } = gateway.app;
-    const { id, key } = await accounts.createKey({ accountId: ids.ada, name: "found", by: ids.ada });
-    const secretOf = (text: string) => ({ id, sha256: sha256(text.split("-").at(-1) as string) });
-    expect(await check(secretOf(key))).toEqual({ status: 200, body: { id, secret: "current", until: null } });
-    const second = await accounts.rotateKey(id, 60, "cli");
-    const until = new Date(second.previousUntil).toISOString();
-    expect((await check(secretOf(key))).body).toEqual({ id, secret: "previous", until });
-    expect((await check(secretOf(second.key))).body).toEqual({ id, secret: "current", until: null });
-    await accounts.rotateKey(id, 60, "cli");
-    expect((await check(secretOf(key))).body).toEqual({ id, secret: "other", until: null });
-    expect((await check({ id: "unknown1", sha256: sha256("x") })).status).toBe(404);
-  });
-
-  test("of a key that was imported is found by the hash of all of its text", async () => {
-    const text = `sk-${"f".repeat(40)}`;
-    const { store, app } = gateway;
-    const planned = { accountId: ids.ada, name: "theirs", sha256: sha256(text), isRevoked: false };
-    const id = (await importForeignKeys(store, [planned], { now: Date.now(), by: "cli" })).ids.get(planned.sha256);
-    const find = async () => (await check({ sha256: sha256(text) })).body;
-    expect(await find()).toEqual({ id, secret: "current", until: null });
-    expect(await call(text)).toBe(200);
-    expect(await find()).toEqual({ id, secret: "current", until: null });
-    const { previousUntil } = await app.accounts.rotateKey(id as string, 60, "cli");
-    expect(await find()).toEqual({ id, secret: "previous", until: new Date(previousUntil).toISOString() });
-    await app.accounts.rotateKey(id as string, 60, "cli");
-    expect(await find()).toEqual({ id, secret: "other", until: null });
-  });
-
-  test("is looked up by administrators alone, and thirty times a minute", async () => {
-    for (const who of ["viewer", "ada"] as const) expect((await check({ sha256: sha256("x") }, who)).status).toBe(403);
-    for (let times = 0; times < 30; times++) expect((await check({ sha256: sha256("x") }, "owner")).status).toBe(404);
-    expect((await check({ sha256: sha256("x") }, "owner")).status).toBe(429);
-    expect((await check({ sha256: "x" })).status).toBe(400);
   });
 });
 

@@ -54,6 +54,16 @@ test.each([
     "calls_by_client_id",
   ],
   [
+    "from where a key was used",
+    "select network, program, requests from key_callers where key_id = ?",
+    "key_callers USING PRIMARY KEY (key_id=?)",
+  ],
+  [
+    "from where keys were used on days that are not kept",
+    "select key_id from key_callers where day < ? limit 100",
+    "key_callers_by_day",
+  ],
+  [
     "the latest refused requests of an account",
     "select id from refusals where account_id = ? order by opened_at desc, id desc limit 50",
     "refusals_of_account",

@@ -8,6 +8,7 @@ testOverPostgres(
     "integration/db/setting",
     "integration/db/stored-responses",
     "integration/db/write-ledger",
+    "integration/reports/key-callers",
     "integration/reports/latest-calls",
     "integration/reports/low-wallets",
     "integration/reports/requests",

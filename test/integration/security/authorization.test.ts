@@ -173,6 +173,11 @@ const rows: Record<string, Row> = {
   // The member made it.
   "PATCH /dashboard/api/keys/:id": forTeam(own(200, { body: { name: "changed" }, id: newKey }), 403),
   "DELETE /dashboard/api/keys/:id": forTeam(own(200, { id: newKey }), 403),
+  "GET /dashboard/api/keys/:id/callers": forTeam(own(200, { id: newKey }), 200),
+  "POST /dashboard/api/credentials/lookup": session(200, {
+    body: { credentials: [{ type: "api_key", id: "unknown1" }] },
+  }),
+  "POST /dashboard/api/credentials/revoke": session(404, { body: { type: "api_key", id: "unknown1" } }),
   "POST /dashboard/api/keys/:id/rotate": forTeam(own(200, { body: {}, id: newRotatable }), 403),
   "GET /dashboard/api/requests/:id": {
     statuses: {
@@ -210,7 +215,6 @@ const rows: Record<string, Row> = {
   "POST /dashboard/api/invitations/team": open(404, { body: { token: "unknown" } }),
   ...alertRows({ session, own, forTeam }, () => addDeadChannel(gateway, ids.member, "member")),
   "GET /dashboard/api/admin/api-keys/file.csv": admin(200),
-  "POST /dashboard/api/admin/api-keys/secret": admin(404, { body: { sha256: "0".repeat(64) } }),
   "POST /dashboard/api/admin/accounts/:id/invite": admin(200, { id: newAccount }),
   "GET /dashboard/api/admin/accounts/:id": admin(200, { id: newAccount }),
   "GET /dashboard/api/admin/accounts/:id/keys": admin(200, { id: newAccount }),

@@ -4,6 +4,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { findCredentials, hashCredentials } from "../../../src/dashboard/data/find-credentials.ts";
 import { type CliResult, fillWallet, type Gateway, ownerEmail, startGateway } from "../../support/gateway.ts";
 import { wavFile } from "../../support/wav.ts";
 
@@ -135,6 +136,10 @@ describe("a secret", () => {
       "/audio/transcriptions",
       await gateway.ask("/audio/transcriptions", { method: "POST", headers, body: form }),
     );
+    await note(
+      "a key as the name of a program",
+      await gateway.ask("/key", { headers: { ...headers, "user-agent": accessKey } }),
+    );
     for (const token of [accessKey, `${accessKey}x`, `sk-mg-canary01-${"x".repeat(20)}`, secret.metrics, "nonsense"]) {
       for (const path of ["/key", "/models", "/models/x", "/usage", "/nothing"])
         await note(`${path} by a token`, await gateway.ask(path, { headers: { authorization: `Bearer ${token}` } }));
@@ -207,6 +212,12 @@ describe("a secret", () => {
     // Shown this once: all that comes after it must not show it again.
     made = ((await key.json()) as { key: string }).key;
     for (const page of ["keys", "me"]) await see(`/dashboard/api/${page}`);
+    const lookUp = await fetch(`${gateway.origin}/v1/organization/credentials/lookup`, {
+      method: "POST",
+      headers: { origin: gateway.origin, cookie: session, "content-type": "application/json" },
+      body: JSON.stringify({ credentials: await hashCredentials(findCredentials(accessKey)) }),
+    });
+    expect(await note("a look-up of a leaked key", lookUp)).toContain('"usable":true');
     await see("/dashboard/api/admin/audit");
     for (const path of ["/", "/docs", "/openapi.json", "/healthz", "/readyz", "/api/v1/usage", "/nothing"])
       await see(path);
@@ -223,6 +234,7 @@ describe("a secret", () => {
       "account list",
       `account show ${ownerEmail}`,
       "key list",
+      "key callers canary01",
       `wallet show --account ${ownerEmail}`,
       `statement --account ${ownerEmail}`,
       "statement --format csv",

@@ -8,7 +8,6 @@ const reasons = {
   mail: "an invitation by mail, in the name of the person who is signed in",
   team: "people and invitations of a team, as its own admins change them",
   content: "the content log, which no admin key reaches",
-  lookup: "a search by a hash, which changes nothing and is in no address",
 } as const;
 
 /** Every such route: a new one belongs into the management API, unless it has one of these reasons. */
@@ -24,6 +23,8 @@ const writes: Readonly<Record<string, keyof typeof reasons>> = {
   "PATCH /keys/:id": "own",
   "DELETE /keys/:id": "own",
   "POST /keys/:id/rotate": "own",
+  "POST /credentials/lookup": "own",
+  "POST /credentials/revoke": "own",
   "DELETE /content": "own",
   "POST /requests/:id/content": "own",
   "DELETE /requests/:id/content": "own",
@@ -56,7 +57,6 @@ const writes: Readonly<Record<string, keyof typeof reasons>> = {
   "DELETE /admin/accounts/:id/team/people/:person": "team",
   "POST /admin/accounts/:id/content": "content",
   "DELETE /admin/accounts/:id/content": "content",
-  "POST /admin/api-keys/secret": "lookup",
 };
 
 let gateway: InProcessGateway;

@@ -236,6 +236,7 @@ async function plantAnswers(): Promise<void> {
 function toPath(path: string): string {
   const values: [RegExp, string][] = [
     [/\/dashboard\/api\/requests\/:id/, `${api}/requests/${made.call}`],
+    [/\/keys\/:id\/callers/, `/keys/${made.keyId}/callers`],
     [/\/admin\/accounts\/:id/, `/admin/accounts/${ids.member}`],
     [/\/responses\/:id/, `/responses/${made.response}`],
     [/\/requests\/:request_id/, `/requests/${made.call}`],
@@ -334,7 +335,8 @@ describe("the table of secrets and links", () => {
     [`DELETE ${api}/content`]: ["content log"],
     [`POST ${api}/requests/:id/content`]: ["content log"],
     [`DELETE ${api}/requests/:id/content`]: ["content log"],
-    [`POST ${api}/admin/api-keys/secret`]: ["API key"],
+    [`POST ${api}/credentials/lookup`]: ["API key", "access and refresh token of a program"],
+    [`POST ${api}/credentials/revoke`]: ["API key"],
     [`POST ${api}/admin/accounts/:id/content`]: ["content log"],
     [`DELETE ${api}/admin/accounts/:id/content`]: ["content log"],
     [`DELETE ${api}/sessions/:id`]: ["session cookie"],

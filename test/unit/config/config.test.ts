@@ -36,6 +36,7 @@ describe("readConfig", () => {
       maxKeysPerAccount: 1000,
       webSearches: 8,
       cacheMarks: "auto",
+      keyCallers: "on",
       maxConcurrentCalls: 12_000,
       overloadLagMs: 30,
       maxBufferedBodyMb: 256,

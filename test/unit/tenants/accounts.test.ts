@@ -144,6 +144,7 @@ describe("keys", () => {
         allowedNetworks: undefined,
         cacheMarks: "auto",
         previousUntil: undefined,
+        rotatedAt: undefined,
         serviceAccountId: undefined,
         tokenSubject: undefined,
         heldFor: undefined,

@@ -3,8 +3,8 @@ import { useAccountKeys } from "../../data/admin.ts";
 import { Button } from "../../kit/button.tsx";
 import { Empty, Loaded } from "../../kit/feedback.tsx";
 import { Section } from "../../kit/page.tsx";
+import { AccountKeys } from "../keys/account-keys.tsx";
 import { NewKeyDialog } from "../keys/key-dialogs.tsx";
-import { KeysTable } from "../keys/keys-table.tsx";
 
 /** The API keys of an account, the newest first. */
 export function KeysSection({ accountId, mayChange }: { accountId: string; mayChange: boolean }) {
@@ -23,8 +23,8 @@ export function KeysSection({ accountId, mayChange }: { accountId: string; mayCh
     >
       <Loaded state={keys}>
         {({ data }) => (
-          <KeysTable
-            keys={data.toReversed()}
+          <AccountKeys
+            keys={data}
             accountOf={() => accountId}
             mayChange={mayChange}
             sortName="sort-keys"

@@ -1,26 +1,15 @@
 import { useDeferredValue, useState } from "react";
 import { Link } from "wouter";
-import { toMessage } from "../../data/api.ts";
+import { findCredentials } from "../../data/find-credentials.ts";
 import { useMayChange } from "../../data/roles.ts";
-import { readSecret } from "../../data/secrets.ts";
-import { formatMoment } from "../../format.ts";
-import { DownloadLink } from "../../kit/button.tsx";
-import { Callout, Empty, Loaded } from "../../kit/feedback.tsx";
+import { Button, DownloadLink } from "../../kit/button.tsx";
+import { Empty, Loaded } from "../../kit/feedback.tsx";
 import { SearchField, Select } from "../../kit/field.tsx";
 import { PageHead, Usd } from "../../kit/page.tsx";
 import { type Column, Pager } from "../../kit/table.tsx";
-import { toast } from "../../kit/toast.tsx";
 import { useChoice, usePageNumber, useParam } from "../../kit/url-state.ts";
-import {
-  checkSecret,
-  keyOrders,
-  keyStates,
-  maskKey,
-  type OwnedKey,
-  type SecretState,
-  toKeysFile,
-  useAllKeys,
-} from "./api.ts";
+import { keyOrders, keyStates, type OwnedKey, toKeysFile, useAllKeys } from "./api.ts";
+import { FindLeakedDialog } from "./find-leaked-dialog.tsx";
 import { KeysTable } from "./keys-table.tsx";
 
 /** The API keys of all accounts, for administrators. The search is in the address, without the secret of a key. */
@@ -38,20 +27,15 @@ export default function AllKeysPage() {
   };
   const keys = useAllKeys(query, page);
   const mayChange = useMayChange();
-  const [found, setFound] = useState<SecretState | "unknown">();
+  /** The text to find keys in; absent: nobody looks for any. */
+  const [pasted, setPasted] = useState<string>();
   const lookFor = (text: string) => {
-    setSearch(text);
-    setFound(undefined);
-    if (!mayChange || readSecret(text) === undefined) return;
-    // A key that has ended is looked for too.
+    const whole = findCredentials(text).find(({ secret }) => secret !== undefined);
+    if (whole === undefined) return setSearch(text);
+    // Its secret does not get into the address, whatever it is written as. A key that has ended is looked for too.
+    setSearch(whole.id ?? "");
     setState("all");
-    void checkSecret(text)
-      .then((state) => {
-        setFound(state);
-        // An imported key is found by nothing else.
-        if (typeof state === "object") setSearch(state.id);
-      })
-      .catch((error) => toast(toMessage(error)));
+    if (mayChange) setPasted(text);
   };
   return (
     <>
@@ -59,6 +43,7 @@ export default function AllKeysPage() {
         title="All API keys"
         description="The keys of all accounts. To find the owner of a key, paste it or a part of it; its secret does not leave this page."
       >
+        {mayChange && <Button onClick={() => setPasted("")}>Find a leaked key</Button>}
         <DownloadLink href={toKeysFile(query)} />
       </PageHead>
       <section className="card" aria-label="All API keys">
@@ -73,9 +58,6 @@ export default function AllKeysPage() {
           <Select isSmall aria-label="State" options={keyStates} value={state} onText={setState} />
           <Select isSmall aria-label="Order" options={keyOrders} value={order} onText={setOrder} />
         </div>
-        {found !== undefined && (
-          <Callout tone={found === "unknown" || found.secret === "other" ? "plain" : "bad"}>{describe(found)}</Callout>
-        )}
         <Loaded state={keys} lines={8}>
           {({ data, has_more }) => (
             <>
@@ -91,19 +73,11 @@ export default function AllKeysPage() {
           )}
         </Loaded>
       </section>
+      {pasted !== undefined && (
+        <FindLeakedDialog scope="gateway" text={pasted} mayChange={mayChange} onClose={() => setPasted(undefined)} />
+      )}
     </>
   );
-}
-
-function describe(found: SecretState | "unknown"): string {
-  if (found === "unknown") return "No key of this gateway has this secret.";
-  const { id, secret, until } = found;
-  if (secret === "current")
-    return `This is the secret of ${maskKey(id)}: whoever has it can use the key as long as it is active.`;
-  if (secret === "other") return `This is not the secret of ${maskKey(id)}, or an earlier one that no longer works.`;
-  const hasEnded = until !== null && Date.parse(until) <= Date.now();
-  const end = hasEnded ? `ended ${formatMoment(until)}` : `works until ${formatMoment(until)}`;
-  return `This is the secret of ${maskKey(id)} before its latest rotation, which ${end}.`;
 }
 
 const ownerColumns: readonly Column<OwnedKey>[] = [

@@ -1,6 +1,5 @@
 import useSWR, { mutate } from "swr";
-import { ApiError, api, organization, request, slowRefresh, toSeconds } from "../../data/api.ts";
-import { readSecret, sha256Of } from "../../data/secrets.ts";
+import { api, organization, request, slowRefresh, toSeconds } from "../../data/api.ts";
 
 const getKeys = () => request(api.keys.get());
 
@@ -91,7 +90,7 @@ export async function createKey(
 }
 
 /** Loads all lists of keys anew. */
-function refreshKeys(): Promise<unknown> {
+export function refreshKeys(): Promise<unknown> {
   const lists = ["api-keys", "account-keys"];
   return mutate((key) => key === "keys" || (Array.isArray(key) && lists.includes(key[0])));
 }
@@ -161,30 +160,6 @@ export function useAllKeys(query: KeySearch, page: number) {
     refreshInterval: 30_000,
     keepPreviousData: true,
   });
-}
-
-/** State of a secret that was found somewhere. */
-export interface SecretState {
-  readonly id: string;
-  readonly secret: "current" | "previous" | "other";
-  readonly until: string | null;
-}
-
-/**
- * Asks whether a secret is active. The gateway gets its hash, in the body of the request; the secret stays in the page.
- *
- * @returns `undefined` for a text that is no whole key, and where the browser computes no hash.
- */
-export async function checkSecret(text: string): Promise<SecretState | "unknown" | undefined> {
-  const key = readSecret(text);
-  const sha256 = key && (await sha256Of(key.secret));
-  if (key === undefined || sha256 === undefined) return undefined;
-  try {
-    return await request(api.admin["api-keys"].secret.post({ sha256, ...(key.id !== undefined && { id: key.id }) }));
-  } catch (error) {
-    if (error instanceof ApiError && error.status === 404) return "unknown";
-    throw error;
-  }
 }
 
 /** The address of a file with the keys that fit. */

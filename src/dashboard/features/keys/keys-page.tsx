@@ -6,13 +6,15 @@ import { Check } from "../../kit/field.tsx";
 import { usePlace } from "../../kit/modules.tsx";
 import { PageHead } from "../../kit/page.tsx";
 import { useParam } from "../../kit/url-state.ts";
+import { AccountKeys } from "./account-keys.tsx";
 import { getKeyState, isOfPlayground, useKeys } from "./api.ts";
+import { FindLeakedDialog } from "./find-leaked-dialog.tsx";
 import { NewKeyDialog } from "./key-dialogs.tsx";
-import { KeysTable } from "./keys-table.tsx";
 
 export default function KeysPage() {
   const keys = useKeys();
   const [isCreating, setCreating] = useState(false);
+  const [isFinding, setFinding] = useState(false);
   const [shownKeys, setShownKeys] = useParam("keys", "active");
   const showsInactive = shownKeys === "all";
   const mayChange = useMayChange();
@@ -34,6 +36,7 @@ export default function KeysPage() {
         title="API keys"
         description="Apps use these keys to call the API on your account. A key is shown once, when it is created."
       >
+        <Button onClick={() => setFinding(true)}>Find a leaked key</Button>
         {createButton}
       </PageHead>
       <div className="stack">
@@ -46,8 +49,8 @@ export default function KeysPage() {
               const active = data.filter((key) => getKeyState(key) === "active" && !isOfPlayground(key));
               return (
                 <>
-                  <KeysTable
-                    keys={(showsInactive ? data : active).toReversed()}
+                  <AccountKeys
+                    keys={showsInactive ? data : active}
                     mayChange={mayChange}
                     badges={badges}
                     empty={empty}
@@ -69,6 +72,7 @@ export default function KeysPage() {
           </Loaded>
         </section>
       </div>
+      {isFinding && <FindLeakedDialog scope="account" mayChange={mayChange} onClose={() => setFinding(false)} />}
       {isCreating && <NewKeyDialog onClose={() => setCreating(false)} />}
     </>
   );

@@ -1,13 +1,14 @@
 import { type ComponentType, type ReactNode, useState } from "react";
 import { useMe } from "../../data/session.ts";
 import { formatAge, formatCount, formatDay, formatMoment, formatUsd } from "../../format.ts";
-import { Button } from "../../kit/button.tsx";
+import { Button, LinkButton } from "../../kit/button.tsx";
 import { Confirm } from "../../kit/confirm.tsx";
 import type { Places } from "../../kit/modules.tsx";
 import { actionsColumn, type Column, Table } from "../../kit/table.tsx";
 import { toast } from "../../kit/toast.tsx";
 import { useModelNames } from "../models/api.ts";
 import { getKeyState, type Key, maskKey, revokeKey } from "./api.ts";
+import { CallersDialog } from "./callers.tsx";
 import { EditKeyDialog, RotateKeyDialog } from "./key-dialogs.tsx";
 
 export const keyBadges = { active: "badge is-good", expired: "badge is-warn", revoked: "badge is-bad" };
@@ -44,6 +45,7 @@ export function KeysTable<Row extends Key>({
   const [editing, setEditing] = useState<Key>();
   const [revoking, setRevoking] = useState<Key>();
   const [rotating, setRotating] = useState<Key>();
+  const [used, setUsed] = useState<Key>();
   const toAccount = (key: Key) => accountOf?.(key as Row);
   const revoke = async (key: Key) => {
     await revokeKey(toAccount(key), key.id);
@@ -56,7 +58,7 @@ export function KeysTable<Row extends Key>({
         fileName={accountOf === undefined ? "api-keys" : undefined}
         rowKey={({ id }) => id}
         columns={[
-          ...withMore(toColumns(badges), more as readonly Column<Key>[]),
+          ...withMore(withCallers(toColumns(badges), setUsed), more as readonly Column<Key>[]),
           ...(mayChange
             ? [
                 toActions(
@@ -75,6 +77,9 @@ export function KeysTable<Row extends Key>({
       {rotating !== undefined && (
         <RotateKeyDialog account={toAccount(rotating)} apiKey={rotating} onClose={() => setRotating(undefined)} />
       )}
+      {used !== undefined && (
+        <CallersDialog account={toAccount(used)} apiKey={used} onClose={() => setUsed(undefined)} />
+      )}
       {revoking !== undefined && (
         <Confirm
           title="Revoke this key?"
@@ -90,6 +95,19 @@ export function KeysTable<Row extends Key>({
       )}
     </>
   );
+}
+
+/** The time of the last use opens from where the key was used. */
+function withCallers(columns: readonly Column<Key>[], onOpen: (key: Key) => void): readonly Column<Key>[] {
+  const cell = (key: Key) =>
+    key.last_used_at === null ? (
+      never
+    ) : (
+      <LinkButton aria-label={`Callers of ${key.name}`} onClick={() => onOpen(key)}>
+        {formatAge(key.last_used_at)}
+      </LinkButton>
+    );
+  return columns.map((column) => (column.name === "Last used" ? { ...column, cell } : column));
 }
 
 /** Members of a team change only the keys that they created. */
