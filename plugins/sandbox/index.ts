@@ -56,5 +56,10 @@ function withoutDuplicates(models: readonly Model[]): Model[] {
     for (const name of own) names.add(name);
     return true;
   });
-  return single.map(({ audioFormats: _, endpoint: __, ...row }) => row);
+  return single.map((row) => {
+    // A row that stays as it is need not be checked again.
+    if (row.audioFormats === undefined && row.endpoint === undefined) return row;
+    const { audioFormats: _, endpoint: __, ...simulated } = row;
+    return simulated;
+  });
 }

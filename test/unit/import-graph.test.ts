@@ -94,7 +94,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     "app.ts",
     "package.json",
   ],
-  "main.ts": ["cli", "plugins", "contract"],
+  "main.ts": ["cli", "plugins", "contract", "sdk"],
 };
 
 /**
@@ -140,6 +140,7 @@ const inner: Readonly<Record<string, readonly string[]>> = {
     "dashboard-api",
     "admin-api",
     "module.ts",
+    "listen.bun.ts",
     "server.ts",
   ],
   dashboard: [
