@@ -47,7 +47,7 @@ const accountsMax = 1000;
  */
 const writersMax = 16;
 
-/** What this process knows of the bytes of an account. */
+/** The bytes of an account, as far as this process knows. */
 interface StoredBytes {
   /** The most that it had when it was measured; absent before. */
   measured: number | undefined;
