@@ -30,7 +30,11 @@ function expectDevelopmentPackages(): void {
 async function buildBinary(outfile: string, foreign?: Foreign): Promise<Built> {
   expectDevelopmentPackages();
   // Imported here, because they need packages themselves.
-  const { buildTypes } = await import("../src/cli/plugin-new/build-types.bun.ts");
+  const [{ buildTypes }] = await Promise.all([
+    import("../src/cli/plugin-new/build-types.bun.ts"),
+    // A start trusts the rows of the plugins that are built in. Loading them here checks them.
+    import("../plugins/index.ts"),
+  ]);
   const commit = readCommit(root);
   // Its path in the checkout becomes part of names in the bundle, so it is the same each time.
   const pageModule = await writePage(join(root, "dist/page"));

@@ -19,7 +19,12 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
 const buildVersion = typeof MODELGATE_COMMIT === "string" ? { version, commit: MODELGATE_COMMIT } : { version };
 
 async function loadBuiltIns() {
-  const { builtIns: plugins, manifests, sandbox: createSandbox } = await import("../plugins/index.ts");
+  const { loadTrusted } = await import("./sdk/read-models.ts");
+  const {
+    builtIns: plugins,
+    manifests,
+    sandbox: createSandbox,
+  } = await loadTrusted(() => import("../plugins/index.ts"));
   return { plugins, manifests, createSandbox };
 }
 

@@ -56,5 +56,16 @@ function withoutDuplicates(models: readonly Model[]): Model[] {
     for (const name of own) names.add(name);
     return true;
   });
-  return single.map(({ audioFormats: _, endpoint: __, ...row }) => row);
+  return single.map(toSimulated);
+}
+
+/** Simulated rows, which are checked once, whatever is reloaded. */
+const simulated = new WeakMap<Model, Model>();
+
+function toSimulated(row: Model): Model {
+  if (row.audioFormats === undefined && row.endpoint === undefined) return row;
+  const { audioFormats: _, endpoint: __, ...rest } = row;
+  const own = simulated.get(row) ?? rest;
+  simulated.set(row, own);
+  return own;
 }

@@ -36,8 +36,9 @@ import { methodsOf, mount } from "./lifecycle/mount.ts";
 import { toApiPath } from "./lifecycle/origin.ts";
 import { below, type Route } from "./lifecycle/route.ts";
 import { pagesFirst, staticRoutes } from "./lifecycle/static-assets.ts";
+import { type ListenOptions, listen } from "./listen.bun.ts";
 import { type HttpModule, hooksOf } from "./module.ts";
-import { ResponsesSockets, webSocketSettings } from "./responses-socket/index.ts";
+import { ResponsesSockets } from "./responses-socket/index.ts";
 import { scimController } from "./scim/index.ts";
 
 /** The HTTP server: the API below the base path and `/v1`, the dashboard and its API, health, metrics and the API's documentation. */
@@ -45,7 +46,8 @@ export function createHttp(parts: Omit<HttpDeps, "server" | keyof ModuleHooks>, 
   const deps: HttpDeps = { ...parts, ...hooksOf(modules), server: (): Sockets | null => app.server };
   const { basePath, corsOrigins = [] } = deps.config;
   const ofClient = (request: Request) => inboundOf(request, basePath);
-  const app = new Elysia({ serve: fallbackErrorHandler(deps), websocket: webSocketSettings });
+  // A host may have a name of one letter.
+  const app = new Elysia({ handler: { standardHostname: false } });
   app.onError(noRouteHandler(deps, { methodsOf: (path) => methodsOf(app, path), inboundOf: ofClient }));
   if (deps.site !== undefined && basePath === "") app.onRequest(pagesFirst(deps.site));
   const admin = createAdminApi(deps);
@@ -83,7 +85,11 @@ export function createHttp(parts: Omit<HttpDeps, "server" | keyof ModuleHooks>, 
   const declared = [...routes, ...ofApi];
   mount(app, deps, [...routes, ...docs(deps, declared, inbounds)], { inboundOf: ofClient });
   mount(app, deps, ofApi, { inboundOf: ofClient, corsOrigins });
-  return Object.assign(app, { declared, sockets });
+  return Object.assign(app, {
+    declared,
+    sockets,
+    listen: (options: Omit<ListenOptions, "error">) => listen(app, { ...options, error: answerUnexpected(deps) }),
+  });
 }
 
 /** The endpoints of the API with their state, built once, however many paths lead to them. */
@@ -153,17 +159,14 @@ function endsAs(pattern: string, path: string): boolean {
   );
 }
 
-/** For errors outside of Elysia's hooks. Without it Bun answers with a page that shows the source. */
-function fallbackErrorHandler(deps: HttpDeps) {
-  return {
-    development: false,
-    error(error: unknown) {
-      deps.log.error("unexpected", { error });
-      const failure = new GatewayError("internal_error", "Internal error. Operators: see the log");
-      return Response.json(failure.toBody(), {
-        status: failure.status,
-        headers: { "cache-control": "no-store", ...nosniff },
-      });
-    },
+/** For errors outside of Elysia's hooks. */
+function answerUnexpected(deps: HttpDeps): ListenOptions["error"] {
+  return (error) => {
+    deps.log.error("unexpected", { error });
+    const failure = new GatewayError("internal_error", "Internal error. Operators: see the log");
+    return Response.json(failure.toBody(), {
+      status: failure.status,
+      headers: { "cache-control": "no-store", ...nosniff },
+    });
   };
 }

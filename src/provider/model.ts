@@ -8,7 +8,7 @@ import {
   quotaWeights,
   unitMeters,
 } from "../contract/index.ts";
-import { findModelFacts } from "./model-facts.ts";
+import { findModelFacts, type ModelFacts } from "./model-facts.ts";
 
 const day = Type.String({
   pattern: "^\\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\\d|3[01])$",
@@ -201,34 +201,34 @@ export type ModelRow = Static<typeof ModelRow>;
 /** A row with all that it may leave out. */
 export type Model = ModelRow & { upstreamId: string; capability: Capability; ownedBy: string; created: number };
 
+/** Rows that have been completed, which stay what they are in the plugins made of them. */
+const completed = new WeakSet<ModelRow>();
+
 /** Completes a row. Manifests, plugins with code, and the operator's own files all use these defaults. */
 export function completeRow(row: ModelRow, plugin: { name: string; prefix?: string | undefined }): Model {
-  if (isComplete(row)) return withFacts(row);
-  const { id, upstreamId, capability = capabilityDefault, ownedBy = plugin.name, created = 0 } = row;
-  return withFacts({ ...row, upstreamId: upstreamId ?? toUpstreamId(id, plugin.prefix), capability, ownedBy, created });
+  if (isCompleted(row)) return row;
+  const { id, capability = capabilityDefault, ownedBy = plugin.name, created = 0 } = row;
+  const { upstreamId = toUpstreamId(id, plugin.prefix) } = row;
+  const facts = capability === "chat" ? findFacts(id, upstreamId, row.contextTokens) : undefined;
+  const complete = { ...facts, ...row, upstreamId, capability, ownedBy, created };
+  completed.add(complete);
+  return complete;
 }
 
-/** A row of a chat model with the facts of the model that it leaves out. */
-function withFacts(row: Model): Model {
-  if (row.capability !== "chat") return row;
-  // The provider's name may be just the name of a deployment: the id fills in the facts that it lacks.
-  const { reasoning, imageTokensMax, outputTokensMax, cacheTokensMin } = {
-    ...findModelFacts(row.id),
-    ...findModelFacts(row.upstreamId),
-  };
-  const { contextTokens = Number.POSITIVE_INFINITY } = row;
+function isCompleted(row: ModelRow): row is Model {
+  return completed.has(row);
+}
+
+/** The facts of a chat model. The provider's name may be just the name of a deployment: the id fills in the facts that it lacks. */
+function findFacts(id: string, upstreamId: string, contextTokens = Number.POSITIVE_INFINITY): ModelFacts {
+  const facts = { ...(upstreamId !== id && findModelFacts(id)), ...findModelFacts(upstreamId) };
+  const { reasoning, imageTokensMax, outputTokensMax, cacheTokensMin } = facts;
   return {
     ...(reasoning !== undefined && { reasoning }),
     ...(imageTokensMax !== undefined && { imageTokensMax }),
     ...(cacheTokensMin !== undefined && { cacheTokensMin }),
     ...(outputTokensMax !== undefined && { outputTokensMax: Math.min(outputTokensMax, contextTokens) }),
-    ...row,
   };
-}
-
-function isComplete(row: ModelRow): row is Model {
-  const { upstreamId, capability, ownedBy, created } = row;
-  return upstreamId !== undefined && capability !== undefined && ownedBy !== undefined && created !== undefined;
 }
 
 function toUpstreamId(id: string, prefix = ""): string {

@@ -17,6 +17,8 @@ export function compareModels(
     const before = old.get(model.id);
     old.delete(model.id);
     if (before === undefined) return [`+ ${model.id}`];
+    // Most rows are in no file of the operator's, and stay the same objects.
+    if (before === model) return [];
     const changes = compareFields(before, model, ignored);
     return changes.length === 0 ? [] : [`~ ${model.id}: ${changes.join("; ")}`];
   });

@@ -47,6 +47,21 @@ const findRowError = shapeChecker(ModelRow);
 /** Rows that passed the check. Other plugins made of them need not check them again. */
 const checked = new WeakSet<ModelRow>();
 
+let isTrusted = false;
+
+/**
+ * Loads plugins whose rows have been checked before: those of the gateway itself, by its tests and its build. The check of more than
+ * a thousand rows is a quarter of the work of a start.
+ */
+export async function loadTrusted<T>(load: () => Promise<T>): Promise<T> {
+  isTrusted = true;
+  try {
+    return await load();
+  } finally {
+    isTrusted = false;
+  }
+}
+
 /**
  * Reads a catalogue: `{ "models": [ … ] }` or the bare array of rows. An `id` and `premium` are enough for a row:
  * `definePlugin` fills in `upstreamId` (the id), `capability` (`chat`), `ownedBy` (the plugin's name) and `created` (0).
@@ -62,6 +77,10 @@ export function readModels(file: unknown): ModelRow[] {
   const rows = isRecord(file) ? file.models : file;
   if (!Array.isArray(rows)) {
     throw new PluginError('Cannot read the catalogue: expected { "models": [ … ] } or an array of rows');
+  }
+  if (isTrusted) {
+    for (const row of rows) checked.add(row);
+    return rows;
   }
   const owners = new Map<string, string>();
   for (const [index, row] of rows.entries()) {

@@ -179,7 +179,7 @@ async function startOnPort(
   const origin = `http://127.0.0.1:${port}`;
   const said = () => `stdout:\n${stdout()}\nstderr:\n${stderr()}`;
   const baseUrl = `${origin}${environment.BASE_PATH ?? "/api/v1"}`;
-  const run = (...args: string[]) => runCommand(args, environment);
+  const run = (...args: string[]) => runCommand(args, { ...runOptimization, ...environment });
   const ask: Gateway["ask"] = (path, init = {}) => fetch(`${baseUrl}${path}`, { ...init, headers: headersOf(init) });
 
   const stop = async () => {

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
+import { DatabaseSync, type StatementSync } from "node:sqlite";
 
 /** A call as the ledger has it; amounts that are unknown are `null`. */
 export interface CallRow {
@@ -51,23 +51,30 @@ export interface LedgerView {
 export function openCliStore(home: string): LedgerView {
   const database = new DatabaseSync(join(home, "modelgate.db"), { readOnly: true });
   database.exec("pragma busy_timeout = 5000");
-  const openById = database.prepare("select *, 'open' as state from open_calls where id = ?");
-  const byId = database.prepare("select * from calls where id = ?");
+  // Many tests look at nothing, or once; the first statement of a connection reads the whole schema.
+  const prepared = new Map<string, StatementSync>();
+  const prepare = (text: string) => {
+    const statement = prepared.get(text) ?? database.prepare(text);
+    prepared.set(text, statement);
+    return statement;
+  };
+  const openById = () => prepare("select *, 'open' as state from open_calls where id = ?");
+  const byId = () => prepare("select * from calls where id = ?");
   // Ids are random within a millisecond: of calls that began in the same one, the one that runs or ended last is the newest.
-  const newest = database.prepare(
-    `select id from (select id, opened_at, seq from calls union all select id, opened_at, 9e15 from open_calls)
+  const newest = () =>
+    prepare(
+      `select id from (select id, opened_at, seq from calls union all select id, opened_at, 9e15 from open_calls)
       order by opened_at desc, seq desc limit 1`,
-  );
-  const counted = database.prepare(
-    "select (select count(*) from calls) + open as calls, open from (select count(*) as open from open_calls)",
-  );
-  const call = (id: string) => (openById.get(id) ?? byId.get(id) ?? undefined) as CallRow | undefined;
-  const counts = () => counted.get() as { calls: number; open: number };
+    );
+  const counted = () =>
+    prepare("select (select count(*) from calls) + open as calls, open from (select count(*) as open from open_calls)");
+  const call = (id: string) => (openById().get(id) ?? byId().get(id) ?? undefined) as CallRow | undefined;
+  const counts = () => counted().get() as { calls: number; open: number };
   return {
     call,
     counts,
     latest() {
-      const id = newest.get()?.id;
+      const id = newest().get()?.id;
       return id === undefined ? undefined : call(String(id));
     },
     callOf(response) {

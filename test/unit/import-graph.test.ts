@@ -95,7 +95,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     "app.ts",
     "package.json",
   ],
-  "main.ts": ["cli", "plugins", "contract"],
+  "main.ts": ["cli", "plugins", "contract", "sdk"],
 };
 
 /**
@@ -142,6 +142,7 @@ const inner: Readonly<Record<string, readonly string[]>> = {
     "admin-api",
     "scim",
     "module.ts",
+    "listen.bun.ts",
     "server.ts",
   ],
   dashboard: [

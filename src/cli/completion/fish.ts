@@ -10,43 +10,50 @@ export function toFish(places: readonly Place[]): string {
     flags.filter(({ value }) => value !== undefined).map(({ word }) => quoteFish(`${path} ${word}`)),
   );
   return `# Completion of modelgate for fish. Load it in ~/.config/fish/config.fish: modelgate completion fish | source
-function __modelgate_at
-    set -l place ''
+function __modelgate_read
+    set -g __modelgate_place ''
+    set -g __modelgate_flags 0
+    set -g __modelgate_count 0
     set -l flag ''
-    set -l flags 0
-    set -l count 0
-    set -l tokens (commandline -opc)
-    for word in $tokens[2..-1]
+    for word in $argv[2..-1]
         if test -n "$flag"
             set flag ''
             continue
         end
         if string match -q -- '-*' $word
-            set flags 1
-            switch "$place $word"
+            set __modelgate_flags 1
+            switch "$__modelgate_place $word"
                 case ${valueFlags.join(" ")}
                     set flag $word
             end
             continue
         end
-        if test $count = 0 -a $flags = 0
-            set -l longer (string trim -- "$place $word")
+        if test $__modelgate_count = 0 -a $__modelgate_flags = 0
+            set -l longer (string trim -- "$__modelgate_place $word")
             switch $longer
                 case help ${named.join(" ")}
-                    test "$longer" = help; or set place $longer
+                    test "$longer" = help; or set __modelgate_place $longer
                     continue
             end
         end
-        set count (math $count + 1)
+        set __modelgate_count (math $__modelgate_count + 1)
     end
-    test "$place" = "$argv[1]"; or return 1
+end
+function __modelgate_at
+    # Each word has its condition: the line is read once for all of them.
+    set -l line (commandline -c)
+    if test "$line" != "$__modelgate_line"
+        set -g __modelgate_line "$line"
+        __modelgate_read (commandline -opc)
+    end
+    test "$__modelgate_place" = "$argv[1]"; or return 1
     switch "$argv[2]"
         case ''
             return 0
         case words
-            test $count = 0 -a $flags = 0
+            test $__modelgate_count = 0 -a $__modelgate_flags = 0
         case '*'
-            test $count = "$argv[2]"
+            test $__modelgate_count = "$argv[2]"
     end
 end
 complete -c modelgate -f

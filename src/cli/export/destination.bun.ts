@@ -1,6 +1,5 @@
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { S3Client } from "bun";
 import { trimSlashes } from "../../contract/index.ts";
 import { UsageError } from "../command.ts";
 
@@ -30,7 +29,7 @@ export function openDestination(target: string, env: Environment): Destination {
     throw new UsageError("There are no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY");
   }
   const endpoint = env.AWS_ENDPOINT_URL_S3 || env.AWS_ENDPOINT_URL;
-  const client = new S3Client({
+  const client = new Bun.S3Client({
     accessKeyId,
     secretAccessKey,
     bucket,

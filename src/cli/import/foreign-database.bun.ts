@@ -1,4 +1,3 @@
-import { SQL } from "bun";
 import { readJson } from "../../lib/json.ts";
 import { UnreachableError } from "../unreachable.ts";
 
@@ -19,6 +18,8 @@ export interface ForeignDatabase {
 export async function openForeignDatabase(url: string): Promise<ForeignDatabase> {
   const isServer = /^(postgres(ql)?|mysql):\/\//.test(url);
   const isPostgres = url.startsWith("postgres");
+  // An import of it would be loaded by every command: a global is loaded where it is first read.
+  const { SQL } = Bun;
   const sql = isServer
     ? new SQL(url, { max: 1 })
     : new SQL({ adapter: "sqlite", filename: url.replace(/^sqlite:(\/\/)?/, ""), readonly: true });

@@ -580,12 +580,23 @@ function addRoutes(
     };
     const candidate = models.get(model.id);
     if (candidate === undefined) {
-      models.set(model.id, { model, compiledPrice: model.price && compilePrice(model.price), routes: [route] });
+      models.set(model.id, createEntry(model, [route]));
       continue;
     }
     const routes = [...candidate.routes, route].sort((a, b) => getPriority(a.model) - getPriority(b.model));
-    models.set(model.id, { ...candidate, routes });
+    models.set(model.id, createEntry(candidate.model, routes));
   }
+}
+
+function createEntry(model: Model, routes: readonly Route[]): ModelEntry {
+  return {
+    model,
+    // Compiled when it is asked for the first time: most models are never called.
+    get compiledPrice() {
+      return model.price && compilePrice(model.price);
+    },
+    routes,
+  };
 }
 
 /** The plugins of a provider that speaks several protocols, by the parts that differ. */

@@ -79,6 +79,48 @@ test("beyond its bytes an account loses what expires first, and no other account
   expect(ids(await responses.get("acc_2", ["resp_z"]))).toEqual(["resp_z"]);
 });
 
+test("an account at its bytes loses as much as each response adds, and is measured again once it has room", async () => {
+  const { clock, responses, put } = await fixture();
+  const names = [...Array(12).keys()].map((number) => `a${number}`);
+  const kept = async () =>
+    ids(
+      await responses.sizes(
+        "acc_1",
+        names.map((name) => `resp_${name}`),
+      ),
+    );
+  const bounds = { accountBytesMax: 220_000 };
+  // Two responses fit. Each of them is another process, which has seen nothing of the others, or one that has seen all.
+  for (const [index, name] of names.slice(0, 6).entries()) {
+    await put("acc_1", name, { ...bounds, expiresAt: 2000 + index }, 50_000);
+    expect(await kept()).toEqual(names.slice(Math.max(0, index - 1), index + 1).map((one) => `resp_${one}`));
+  }
+  clock.now = 2010;
+  expect(await responses.prune(2010)).toBe(4);
+  for (const [index, name] of names.slice(6).entries()) {
+    await put("acc_1", name, { ...bounds, expiresAt: 3000 + index }, 50_000);
+    const last = names.slice(Math.max(6, index + 5), index + 7);
+    expect(await kept()).toEqual(last.map((one) => `resp_${one}`).sort());
+  }
+});
+
+test("the rows of an account are measured when they may be too many, and not for each response", async () => {
+  const { store, put } = await fixture();
+  const own = createStoredResponses({ ...store, shared: false }, () => 1000);
+  const write = async (number: number) => {
+    const rows = [{ id: `resp_${number}`, responseId: `resp_${number}`, body: new Uint8Array(100_000) }];
+    await own.put("acc_1", rows, { expiresAt: 2000 + number, usedIds: [], accountBytesMax });
+  };
+  const has = async (name: string) => (await own.sizes("acc_1", [`resp_${name}`])).length === 1;
+  for (const number of [1, 2, 3]) await write(number);
+  // Another process fills the account. This one measures it when its own rows would fill it.
+  await put("acc_1", "other", { expiresAt: 1500, accountBytesMax: 2_000_000 }, 400_000);
+  for (const number of [4, 5, 6, 7, 8, 9]) await write(number);
+  expect(await has("other")).toBe(true);
+  await write(10);
+  expect([await has("other"), await has("1"), await has("2")]).toEqual([false, false, true]);
+});
+
 test("a response is deleted with its items", async () => {
   const { store, responses, put } = await fixture();
   await put("acc_1", "a");

@@ -45,3 +45,10 @@ describe("a path traversal", () => {
     },
   );
 });
+
+test("a host may have a name of one letter", async () => {
+  for (const host of ["a", "a:1", "abcd", "[::1]"]) {
+    const request = `GET /healthz HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n\r\n`;
+    expect(await answersTo(shared.gateway.origin, request)).toStartWith("HTTP/1.1 200");
+  }
+});

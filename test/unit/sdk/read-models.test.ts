@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { PluginError } from "../../../src/sdk/errors.ts";
-import { readModels } from "../../../src/sdk/read-models.ts";
+import { loadTrusted, readModels } from "../../../src/sdk/read-models.ts";
+import { errorOf } from "../../support/error-of.ts";
 import { plainModel } from "./fake-call.ts";
 
 const sold = {
@@ -117,4 +118,14 @@ describe("readModels", () => {
     expect(() => readModels(clean)).toThrow(PluginError);
     expect(() => readModels(clean)).toThrow(sentence);
   });
+});
+
+test("rows that are trusted are taken as they are, and only while they load", async () => {
+  const bad = [{ id: "bad" }];
+  const rows = await loadTrusted(async () => readModels(bad));
+  expect(rows).toBe(bad as never);
+  expect(() => readModels([{ id: "bad" }])).toThrow(PluginError);
+  const failure = loadTrusted(() => Promise.reject(new Error("not there")));
+  expect(await errorOf(failure)).toEqual(new Error("not there"));
+  expect(() => readModels([{ id: "bad" }])).toThrow(PluginError);
 });
