@@ -270,7 +270,15 @@ export async function createApp(options: AppOptions): Promise<App> {
     options.onPluginsChanged?.(snapshot);
   });
   options.onPluginsChanged?.(providers.snapshot);
-  const stopMaintenance = startMaintenance(options, { accounts, callers, ledger, prices, refusals, rollup, endedBranches });
+  const stopMaintenance = startMaintenance(options, {
+    accounts,
+    callers,
+    ledger,
+    prices,
+    refusals,
+    rollup,
+    endedBranches,
+  });
   const stopAlerts = openAlerts({
     ...options,
     secrets: providers.settings.box,

@@ -1,4 +1,11 @@
-import { accountLabel, answerColumns, formatUsd, GatewayError, promptColumns, sumColumns } from "../../contract/index.ts";
+import {
+  accountLabel,
+  answerColumns,
+  formatUsd,
+  GatewayError,
+  promptColumns,
+  sumColumns,
+} from "../../contract/index.ts";
 import { dayOf } from "../../db/index.ts";
 import { listSessions } from "../../identity/index.ts";
 import { getFreeQuota } from "../../keys/index.ts";
