@@ -87,7 +87,7 @@ function link(name: string, ...pages: readonly [PageEntry, ...PageEntry[]]): Pag
 
 const [connectLink, playgroundLink] = [link("Connect", connect), link("Playground", playground)];
 
-/** What members see. */
+/** The links of members. */
 const memberLinks: readonly (readonly PageLink[])[] = [
   [
     link("Overview", { path: "/", ...overview }),

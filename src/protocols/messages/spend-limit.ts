@@ -20,7 +20,7 @@ export function toSpendHeaders(state: BudgetState): Record<string, string> | und
     [`${prefix}status`]: status,
     [`${prefix}representative-claim`]: "overage",
     [`${prefix}overage-status`]: status,
-    // What was answered was not beyond the limit, whatever it cost in the end.
+    // A call that was answered was within the limit, whatever it cost in the end.
     [`${prefix}overage-utilization`]: String(Math.min(0.99, Math.floor(share * 100) / 100)),
     ...(threshold !== undefined && { [`${prefix}overage-surpassed-threshold`]: String(threshold) }),
     ...resetHeaders(resetsAt),

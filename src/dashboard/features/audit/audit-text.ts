@@ -237,6 +237,7 @@ const groups: readonly AuditGroup[] = [
     label: "Roles of groups",
     actions: { create: "Role of a group set", change: "Role of a group changed", delete: "Role of a group deleted" },
   },
+  { name: "managed_settings", label: "Managed settings", actions: { set: "Managed settings set" } },
   { name: "role_limit", label: "Limits of roles", actions: { set: "Limits of a role set" } },
   {
     name: "provider",
