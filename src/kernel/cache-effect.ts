@@ -21,6 +21,7 @@ import { hashBlocks, type PromptBlocks, type PromptProtocol } from "./prompt-cac
 import { type EndedTurn, explainRead } from "./prompt-cache/explain.ts";
 import { decodeTurn, encodeTurn, type Turn } from "./prompt-cache/turn.ts";
 import { cacheOwnerOf } from "./routing/circuits.ts";
+import type { Route } from "./routing/registry.ts";
 import type { Kernel, PromptTurns } from "./types.ts";
 
 /** Conversations of one session that are kept, as of subagents; the one that was silent longest makes room. */
@@ -34,8 +35,8 @@ const lifetimeSeconds = { longer: 1800, default: 300 };
 /** The shortest prompt that a provider keeps, in tokens, where the row does not say it. */
 const cacheTokensMinDefault = 1024;
 
-/** Rows whose provider reports what it read from its cache. Some leave the figure out where that is nothing. */
-const reporting = new WeakSet<Model>();
+/** Routes whose provider reports what it read from its cache. Some leave the figure out where that is nothing. */
+const reporting = new WeakSet<Route>();
 
 /** The prompt of a run that is compared with the last turns of its session. */
 export class PromptWatch {
@@ -87,9 +88,9 @@ export class PromptWatch {
     const { usageMeter, attempt } = this.#run;
     const blocks = await this.#blocks;
     if (attempt === undefined || blocks === undefined) return undefined;
-    const { model } = attempt.route;
-    if (usageMeter.reportsReads) reporting.add(model);
-    if (!reporting.has(model)) return undefined;
+    const { route } = attempt;
+    if (usageMeter.reportsReads) reporting.add(route);
+    if (!reporting.has(route)) return undefined;
     const stored = this.#earlier;
     // The store has not answered in time.
     if (stored === undefined) return undefined;

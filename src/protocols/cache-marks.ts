@@ -156,11 +156,11 @@ function isSystemMessage({ role }: Message): boolean {
   return role === "system" || role === "developer";
 }
 
-/** Rows whose provider takes no marks, as it said of a request with the gateway's. */
-const refusing = new WeakSet<Model>();
+/** Rows whose provider takes no marks, as it said of a request with the gateway's, and the base URLs where it said so. */
+const refusing = new WeakMap<Model, Set<string>>();
 
 /** Whether the gateway marks a request, or why not; `undefined` for a request that needs no marks, or has to be marked by its client. */
-function judge({ request, model, markRule, hasSession }: Call<ChatRequest>): CacheMarks | undefined {
+function judge({ request, model, upstream, markRule, hasSession }: Call<ChatRequest>): CacheMarks | undefined {
   const { price } = model;
   if (markRule === undefined || price?.cacheWriteToken === undefined || price.cacheReadToken === undefined)
     return undefined;
@@ -171,7 +171,7 @@ function judge({ request, model, markRule, hasSession }: Call<ChatRequest>): Cac
     hasSession === true || Boolean(request.tools?.length) || request.messages.some(({ role }) => role === "assistant");
   if (!comesAgain) return undefined;
   if (markRule !== "auto") return markRule;
-  return refusing.has(model) ? "refused" : "marked";
+  return refusing.get(model)?.has(upstream.baseUrl) === true ? "refused" : "marked";
 }
 
 /**
@@ -219,9 +219,14 @@ export async function sendMarked<Answer>(
     if (!isRefusalOfMarks(error)) throw error;
     call.noteCacheMarks?.("refused");
     const answer = await send({ ...call, warn: () => undefined });
-    if (saysUnsupported.test(error.message)) refusing.add(call.model);
+    if (saysUnsupported.test(error.message)) noteRefusal(call);
     return answer;
   }
+}
+
+function noteRefusal({ model, upstream: { baseUrl } }: Call<ChatRequest>): void {
+  const places = refusing.get(model) ?? new Set();
+  refusing.set(model, places.add(baseUrl));
 }
 
 function isRefusalOfMarks(error: unknown): error is UpstreamError {

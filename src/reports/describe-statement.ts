@@ -18,7 +18,13 @@ export function toMonthSpan(month: string | undefined, now: number): MonthSpan {
 }
 
 /** A month as it is written, such as `2026-11`. */
-export const monthPattern = "^(19|20)\\d{2}-(0[1-9]|1[0-2])$";
+const monthForm = /^(19|20)\d{2}-(0[1-9]|1[0-2])$/;
+export const monthPattern = monthForm.source;
+
+/** Whether a text has the form of {@link monthPattern}. */
+export function isMonth(text: string): boolean {
+  return monthForm.test(text);
+}
 
 interface StatementOf {
   readonly account: { readonly id: string; readonly email: string; readonly name?: string | null | undefined };

@@ -3,6 +3,7 @@ export { describeSession } from "./describe-session.ts";
 export {
   describeStatement,
   describeWalletSums,
+  isMonth,
   monthPattern,
   statementColumns,
   statementsColumns,

@@ -2,7 +2,7 @@ import { toCsvLine } from "../../http/forms/download.ts";
 import {
   describeStatement,
   describeWalletSums,
-  monthPattern,
+  isMonth,
   readMonthlyStatement,
   readStatements,
   statementColumns,
@@ -32,7 +32,7 @@ export const statementShow = defineCommand({
   example: "statement --month 2026-11 --format csv",
   async run(context, { flags, config, now }) {
     const { month, format = "text" } = flags;
-    if (month !== undefined && !new RegExp(monthPattern).test(month)) {
+    if (month !== undefined && !isMonth(month)) {
       throw new UsageError(`--month is ${month}, expected a month such as 2026-11`);
     }
     if (!formats.some((name) => name === format)) {

@@ -106,7 +106,7 @@ function decodeBase64(text: string): string[] {
   const decoded: string[] = [];
   for (const [coded] of text.matchAll(base64Form)) {
     try {
-      const part = atob(coded.replaceAll("-", "+").replaceAll("_", "/").replace(/=+$/, ""));
+      const part = atob(coded.replaceAll("-", "+").replaceAll("_", "/").replaceAll("=", ""));
       if (/sk-|mg-[ar]t-/.test(part)) decoded.push(unescapeText(part));
     } catch {
       // It has the letters of Base64 and is none.

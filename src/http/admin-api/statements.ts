@@ -2,6 +2,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { formatUsd, nullable, quoteValue } from "../../contract/index.ts";
 import {
   describeWalletSums,
+  isMonth,
   monthPattern,
   readStatements,
   readTransactions,
@@ -159,7 +160,7 @@ function ofAll(deps: HttpDeps, api: AdminApi) {
 /** @throws {GatewayError} `invalid_request` */
 function readMonth(query: URLSearchParams): string | undefined {
   const month = query.get("month") || undefined;
-  if (month === undefined || new RegExp(monthPattern).test(month)) return month;
+  if (month === undefined || isMonth(month)) return month;
   throw invalid("month", `month is ${quoteValue(month)}, expected a month such as 2026-11`);
 }
 

@@ -81,7 +81,9 @@ async function listWrites(): Promise<{ method: string; path: string; body: unkno
     ["post", "put", "delete"].flatMap((method) => {
       const operation = operations[method];
       if (operation === undefined || !path.startsWith("/v1/organization")) return [];
-      const body = operation.requestBody?.content["application/json"]?.example;
+      const example = operation.requestBody?.content["application/json"]?.example;
+      const isRevocation = path.endsWith("/credentials/revoke");
+      const body = isRevocation ? { type: "api_key", id: managed.key_id } : example;
       return [{ method: method.toUpperCase(), path, body }];
     }),
   );
@@ -103,8 +105,9 @@ function fillIn(method: string, path: string): string {
   });
 }
 
-/** Those that write nothing of the gateway's: a test message, and the end of a call, of which none runs here. */
+/** Those that write nothing of the gateway's: a look-up, a test message, and the end of a call, of which none runs here. */
 const without = new Set([
+  "POST /v1/organization/credentials/lookup",
   "POST /v1/organization/alerts/channels/{channel_id}/test",
   "DELETE /v1/organization/live_calls/{call_id}",
 ]);

@@ -133,6 +133,7 @@ describe("a leaked API key", () => {
     await accounts.setDisabled(ids.ben, true);
     expect(await lookUp(other.key)).toMatchObject([{ status: "disabled", usable: false }]);
     await accounts.setDisabled(ids.ben, false);
+    cookies.ben = await enterAs(gateway.store, { accountId: ids.ben, role: "member" }, Date.now());
   });
 
   test("of another gateway is found by the hash of all of its text", async () => {

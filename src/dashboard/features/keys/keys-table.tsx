@@ -103,7 +103,7 @@ function withCallers(columns: readonly Column<Key>[], onOpen: (key: Key) => void
     key.last_used_at === null ? (
       never
     ) : (
-      <LinkButton aria-label={`Callers of ${key.name}`} onClick={() => onOpen(key)}>
+      <LinkButton aria-label={`${formatAge(key.last_used_at)}: callers of ${key.name}`} onClick={() => onOpen(key)}>
         {formatAge(key.last_used_at)}
       </LinkButton>
     );
