@@ -58,7 +58,7 @@ describe.skipIf(!hasChromium)("the gateway at a glance", () => {
 
       await page.goto("/statistics?by=status");
       await seeHeading(page, "Usage");
-      await page.getByRole("row", { name: /^400/ }).getByRole("link", { name: "1" }).click();
+      await page.getByRole("row", { name: /^400/ }).getByRole("link", { name: "1", exact: true }).click();
       await seeHeading(page, "Requests");
       await page.getByText("400 model_not_found").waitFor();
       await page.goto("/statistics?range=custom&from=2025-01-01&to=2025-01-05");

@@ -100,6 +100,7 @@ describe("every route with an id", () => {
     [`DELETE ${api}/keys/:id`]: keyOfBen,
     [`PATCH ${api}/keys/:id`]: keyOfBen,
     [`POST ${api}/keys/:id/rotate`]: keyOfBen,
+    [`GET ${api}/keys/:id/callers`]: keyOfBen,
     [`GET ${api}/requests/:id`]: async ({ ben, store }) => {
       const [open] = chargeOf("req_of_ben");
       await recordCalls(store, [{ ...open, accountId: ben.account.id }]);

@@ -8,9 +8,9 @@ afterAll(() => Promise.all(stops.map((stop) => stop())));
 /** A gateway on a port of its own: only there requests have an address. */
 async function listening(env: Record<string, string>) {
   const parts = await dashboardHttp(env);
-  const { server } = parts.app.listen({ hostname: "127.0.0.1", port: 0 });
+  parts.app.listen({ hostname: "127.0.0.1", port: 0 });
   stops.push(() => parts.app.stop(true));
-  const url = `http://127.0.0.1:${server?.port}`;
+  const url = `http://127.0.0.1:${parts.app.server?.port}`;
   const enter = (forwarded: string, given = password, email = "ada@example.org") =>
     fetch(`${url}/api/auth/sign-in/email`, {
       method: "POST",

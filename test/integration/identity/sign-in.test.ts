@@ -92,13 +92,15 @@ describe("a session", () => {
     expect(await signIn.sessionUserOf(cookie)).toBeUndefined();
   });
 
-  test("ends at sign-out and is invalid while its account is disabled", async () => {
+  test("ends at sign-out, and for good when its account is disabled", async () => {
     const { signIn, cookie, ask, accounts, account } = await signedIn();
+    const other = cookieOf(await ask("sign-in/email", { email: "ada@example.org", password }));
+    await ask("sign-out", {}, other);
+    expect(await signIn.sessionUserOf(other)).toBeUndefined();
+    expect(await signIn.sessionUserOf(cookie)).toBeDefined();
     await accounts.setDisabled(account.id, true);
     expect(await signIn.sessionUserOf(cookie)).toBeUndefined();
     await accounts.setDisabled(account.id, false);
-    expect(await signIn.sessionUserOf(cookie)).toBeDefined();
-    await ask("sign-out", {}, cookie);
     expect(await signIn.sessionUserOf(cookie)).toBeUndefined();
   });
 
