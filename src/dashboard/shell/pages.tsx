@@ -1,6 +1,5 @@
 import { type ComponentType, type ReactNode, useMemo } from "react";
 import { maySeeAll, type Role } from "../data/roles.ts";
-import { OverviewPage } from "../features/overview/overview-page.tsx";
 import type { IconName } from "../kit/icon.tsx";
 import { insertAfter, type ModulePage, useModules } from "../kit/modules.tsx";
 import { LazyPage } from "./lazy-page.tsx";
@@ -23,12 +22,12 @@ function onDemand(
   return { path, ...entry, page: <LazyPage path={path} load={load} /> };
 }
 
-const overview = {
-  name: "Overview",
-  icon: "overview",
-  help: "dashboard#home-and-overview",
-  page: <OverviewPage />,
-} as const;
+const overviewAt = (path: string, name: string) =>
+  onDemand(
+    path,
+    { name, icon: "overview", help: "dashboard#home-and-overview" },
+    () => import("../features/overview/overview-page.tsx"),
+  );
 const connect = onDemand(
   "/connect",
   { name: "Connect", icon: "plugin", help: "agents" },
@@ -90,7 +89,7 @@ const [connectLink, playgroundLink] = [link("Connect", connect), link("Playgroun
 /** The links of members. */
 const memberLinks: readonly (readonly PageLink[])[] = [
   [
-    link("Overview", { path: "/", ...overview }),
+    link("Overview", overviewAt("/", "Overview")),
     link("Requests", requests, sessions),
     link("Usage", usage),
     link("Models", models),
@@ -167,7 +166,7 @@ const operatorLinks: readonly (readonly PageLink[])[] = [
       ),
     ),
     link("Requests", requests, sessions, live),
-    link("Usage", gateway, { path: "/overview", ...overview, name: "My account" }, { ...usage, name: "My usage" }),
+    link("Usage", gateway, overviewAt("/overview", "My account"), { ...usage, name: "My usage" }),
     link("Models", models, catalogue),
     link("Providers", providers, status),
     link("Alerts", alerts),

@@ -6,7 +6,7 @@ import { expectError } from "../../support/expect-error.ts";
 import { httpOf } from "../../unit/http/support.ts";
 
 /** What a page may load before anything is seen of it, compressed. */
-const firstLoadBytesMax = 150_000;
+const firstLoadBytesMax = 120_000;
 
 const { app } = httpOf(undefined, { site: openSite() });
 const get = (path: string, headers: Record<string, string> = {}) =>
@@ -105,7 +105,7 @@ describe("the dashboard", () => {
     expect(Buffer.from(unpacked).equals(Buffer.from(plain))).toBe(true);
   });
 
-  test("loads less than 150 kB, also with gzip", async () => {
+  test("loads less than 120 kB, also with gzip", async () => {
     for (const encoding of ["br", "gzip"]) {
       const headers = { "accept-encoding": encoding };
       const paths = ["/", ...(await linksOf("/"))];

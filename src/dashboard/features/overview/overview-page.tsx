@@ -19,7 +19,7 @@ const minuteMs = 60_000;
 const metrics = (["requests", "tokens", "cost"] as const).map((metric) => [metric, metricNames[metric]] as const);
 
 /** The account of the user: what it has, and what it used. */
-export function OverviewPage() {
+export default function OverviewPage() {
   const { data: me } = useMe();
   const [metric, setMetric] = useChoice("metric", metrics);
   const params = useUrlParams();
