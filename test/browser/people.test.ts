@@ -97,6 +97,7 @@ describe.skipIf(!hasChromium)("roles", () => {
       await createAdmin(dashboard, "olga@example.org");
       await signIn(page, "olga@example.org", `/admin/accounts/${id}`);
       await seeHeading(page, "eva@example.org");
+      await openPart(page, "Account");
       await page.getByRole("region", { name: "Teams" }).getByRole("link", { name: "search@example.org" }).waitFor();
       await page.getByRole("link", { name: "1 key made in other accounts" }).click();
       await seeHeading(page, "All API keys");

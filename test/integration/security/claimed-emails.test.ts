@@ -171,6 +171,13 @@ describe("an e-mail that was only claimed, in the APIs,", () => {
       apply({ budgets: [{ account: email, subject: "end_user", budget_usd: "5", budget_period: "day" }] }),
     ),
     "PUT /v1/organization/config budgets[].subject": other("a kind of subject"),
+    "PUT /v1/organization/config group_roles[].account": refused(({ email }) =>
+      apply({ group_roles: [{ account: email, group: "developers", role: "member" }] }),
+    ),
+    "PUT /v1/organization/config reroutes[].subject": other("a kind of subject"),
+    "POST /v1/organization/reroutes subject": other("a kind of subject"),
+    "POST /v1/organization/credentials/revoke notify_holder": other("whether a verified address is written to"),
+    "POST /dashboard/api/credentials/revoke notify_holder": other("whether a verified address is written to"),
     "PUT /v1/organization/config rate_limits[].account": refused(({ email }) =>
       apply({ rate_limits: [{ account: email, model: "gpt-4.1-nano", requests_per_minute: 5000 }] }),
     ),
@@ -355,6 +362,11 @@ describe("an e-mail that was only claimed, in commands,", () => {
       ...["--budget-usd", "5", "--budget-period", "day"],
     ),
     "budget create --subject": { why: "a kind of subject" },
+    "reroute create --subject": { why: "a kind of subject" },
+    "group-role create --account": refused(
+      ...["group-role", "create", "--account", "E", "--group", "developers", "--role", "member"],
+    ),
+    "group-role list --account": runs("group-role", "list", "--account", "E"),
     "budget list --account": runs("budget", "list", "--account", "E"),
     "alert-rule create --subject": runs(
       ...["alert-rule", "create", "--name", "watch", "--metric", "calls", "--scope", "account", "--subject", "E"],
