@@ -11,6 +11,7 @@ const compareNone: Readonly<Record<string, string>> = {
   "protocols/messages/inbound.ts": "a long name of a tool and a long id of a user are shortened",
   "protocols/responses/inbound.ts": "a long name of a tool is shortened",
   "protocols/reasoning.ts": "the id of an account's key is made from it; what is sealed is proved by AES-GCM",
+  "alerts/episode.ts": "the id of an alert is made from its problem and its begin",
   "alerts/webhook.ts": "messages are signed for their receivers",
   "app.ts": "a key is made from a secret",
   "identity/attempt-limit.ts": "attempts are counted by an e-mail's hash",
@@ -25,7 +26,7 @@ const compareNone: Readonly<Record<string, string>> = {
   "cli/import/new-api.ts": "a key of another gateway is hashed before it is stored",
   "cli/import/settle-plan.ts": "the address of a team is made from it",
   "db/payers.ts": "the number of an account or key is made from its id",
-  "http/api/gateway-session.ts": "a file's version",
+  "http/api/managed-settings.ts": "a file's version",
   "http/lifecycle/constant-document.ts": "a document's version",
   "keys/keys.ts": "the id of a token's key is made from its subject",
   "identity/tokens/token-authenticator.ts": "a token is found by its hash, in memory, after it was verified",
@@ -58,6 +59,9 @@ test("every file that hashes secrets compares in constant time", () => {
   expect(careless.filter((name) => compareNone[name] === undefined)).toEqual([]);
 });
 
+/** There a digest is a report that is sent by mail. */
+const reports = /^(?:alerts\/channels|http\/forms\/alerts)\.ts: digest\b/;
+
 test("no hash, signature or token is compared with ===", () => {
   const compared = files.flatMap((name) => {
     const found = readFileSync(join(source, name), "utf8").match(
@@ -65,7 +69,7 @@ test("no hash, signature or token is compared with ===", () => {
     );
     return (found ?? []).map((text) => `${name}: ${text}`);
   });
-  expect(compared).toEqual([]);
+  expect(compared.filter((text) => !reports.test(text))).toEqual([]);
 });
 
 test("a hash equals only itself, whatever the length of the other", () => {
