@@ -254,6 +254,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     registry: () => kernel.registry,
     now: monotonicNow,
     ...describeLoad(loadShedder),
+    socketCount: () => http.sockets?.size ?? 0,
     ...describeStore(options, { degraded, trouble }),
     node: () => ({
       ...readReport(),

@@ -1,6 +1,8 @@
 import { type App, type AppOptions, createApp } from "../app.ts";
 import {
   type Config,
+  type ConfigRow,
+  describeConfig,
   getCatalogueFolder,
   getPluginFolders,
   getPluginStateFile,
@@ -50,14 +52,17 @@ export async function serveApp(config: Config, { version, ...parts }: ServeOptio
     const onSandbox = watchSandbox(store, log);
     let running: App | undefined;
     let snapshot: PluginSnapshot | undefined;
+    let settings: readonly ConfigRow[] = [];
     const writeState = () => {
       if (config.worker > 1 || snapshot === undefined) return;
       const { states: plugins, warnings } = snapshot;
-      writeStateFile(stateFile, { pid: process.pid, plugins, warnings, providers: running?.describeProviders() });
+      const providers = running?.describeProviders();
+      writeStateFile(stateFile, { pid: process.pid, settings, plugins, warnings, providers });
     };
     const onPluginsChanged = (changed: PluginSnapshot) => {
       if (config.worker > 1) return;
       snapshot = changed;
+      settings = describeConfig(config, changed.plugins);
       writeState();
       onSandbox(changed.sandbox);
     };

@@ -133,6 +133,7 @@ export function describeConfig(
     rows.splice(place === -1 ? rows.length : place + 1, 0, ...added);
   }
   for (const { name: pluginName, credential } of plugins) {
+    if (credential === "none") continue;
     const { keys, baseUrl } = config.credentials({ name: pluginName, credential });
     const prefix = getVariablePrefix(pluginName);
     for (const { name, secret } of getForm(credential)?.fields ?? []) {

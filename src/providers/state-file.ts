@@ -1,10 +1,13 @@
 import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import type { ConfigRow } from "../config/index.ts";
 import type { ProviderDescription } from "./describe-providers.ts";
 import type { PluginState } from "./plugin-state.ts";
 
-/** State of a running server's plugins, for commands on the same home. */
+/** State of a running server and its plugins, for commands on the same home. */
 interface StateFile {
   readonly pid: number;
+  /** What it was started with. */
+  readonly settings: readonly ConfigRow[];
   readonly plugins: readonly PluginState[];
   /** One message per problem. */
   readonly warnings: readonly string[];

@@ -5,6 +5,7 @@ import { defineCommand, UsageError } from "../command.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { loadOffline } from "../lib/catalogue.ts";
 import { columns } from "../lib/format.ts";
+import { readLiveState } from "../lib/live-state.ts";
 
 export const serve = defineCommand({
   name: "serve",
@@ -79,15 +80,19 @@ async function fetchReadiness(origin: string): Promise<Readiness | string> {
 
 export const config = defineCommand({
   name: "config",
-  description: "Show every setting and its source; secrets are not shown",
+  description: "Show every setting of the gateway that runs, or else of this shell; secrets are not shown",
   flags: {},
   args: [],
   example: "config",
   async run(context, { config }) {
-    const { plugins } = await loadOffline(context, config);
-    const withKey = plugins.filter(({ credential }) => credential !== "none");
-    const rows = describeConfig(config, withKey);
-    return { json: rows, text: columns(rows.map(({ name, value, source }) => [name, value, source])) };
+    const running = readLiveState(config)?.settings;
+    const rows = running ?? describeConfig(config, (await loadOffline(context, config)).plugins);
+    const source =
+      running === undefined
+        ? "No gateway runs in this home folder; these are the settings of this shell"
+        : "As the running gateway was started";
+    const text = columns(rows.map(({ name, value, source }) => [name, value, source]));
+    return { json: rows, text: `${text}\n\n${source}` };
   },
 });
 

@@ -40,7 +40,7 @@ const CredentialObject = Type.Object({
   replaced_at: nullable(Type.Integer()),
   name: nullable(Type.String()),
   key_id: nullable(Type.String({ description: "The API key, also of a token; `null` for an admin key" })),
-  project: nullable(Type.Object({ id: Type.String(), name: nullable(Type.String()), email: Type.String() })),
+  project: nullable(Type.Object({ id: Type.String(), name: nullable(Type.String()), email: nullable(Type.String()) })),
   created_by: nullable(Type.String()),
   created_at: nullable(Type.Integer()),
   expires_at: nullable(Type.Integer()),

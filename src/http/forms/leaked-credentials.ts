@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { findSmtp, sendEmail } from "../../alerts/index.ts";
 import type { Administrator } from "../../audit/index.ts";
-import { formatUsd, GatewayError } from "../../contract/index.ts";
+import { formatUsd, GatewayError, toRealEmail } from "../../contract/index.ts";
 import { credentialTypes, findHolders, findLeaked, type Leaked, type LeakedCredential } from "../../identity/index.ts";
 import { graceSecondsMax, revokeAdminKey } from "../../keys/index.ts";
 import { RateLimiter } from "../../lib/rate-limiter.ts";
@@ -90,7 +90,7 @@ interface CredentialJson<Time> {
   readonly replaced_at: Time | null;
   readonly name: string | null;
   readonly key_id: string | null;
-  readonly project: { readonly id: string; readonly name: string | null; readonly email: string } | null;
+  readonly project: { readonly id: string; readonly name: string | null; readonly email: string | null } | null;
   readonly created_by: string | null;
   readonly created_at: Time | null;
   readonly expires_at: Time | null;
@@ -156,7 +156,10 @@ export function leakedCredentials(deps: HttpDeps) {
       replaced_at: toTimeOrNull(credential.replacedAt),
       name: key?.name ?? null,
       key_id: apiKey?.id ?? null,
-      project: account === undefined ? null : { id: account.id, name: account.name ?? null, email: account.email },
+      project:
+        account === undefined
+          ? null
+          : { id: account.id, name: account.name ?? null, email: toRealEmail(account.email) },
       created_by: makers.get(key?.createdBy ?? "") ?? null,
       created_at: toTimeOrNull(key?.createdAt),
       expires_at: toTimeOrNull(key?.expiresAt),

@@ -11,6 +11,8 @@ export interface GatewaySnapshot {
   running(): Iterable<ClientCall>;
   /** Requests refused so far because of overload or shutdown. */
   shedCount(): number;
+  /** Open WebSockets of clients. */
+  socketCount(): number;
   /** Whether the process is shutting down. */
   isDraining(): boolean;
   isSandbox(): boolean;
@@ -128,6 +130,7 @@ export function addLoadMetrics(registry: Registry, snapshot: GatewaySnapshot): v
     help: "Requests refused because of overload or shutdown",
     read: () => [[{}, snapshot.shedCount()]],
   });
+  addValue(registry, "modelgate_websockets", "Open WebSockets of clients", () => snapshot.socketCount());
   addValue(registry, "modelgate_draining", "1 while the process shuts down and lets calls finish", () =>
     snapshot.isDraining() ? 1 : 0,
   );

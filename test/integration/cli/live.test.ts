@@ -141,6 +141,18 @@ describe.each(forms)("commands beside a running gateway, from %s", (form) => {
     expect((await gateway.run("--help")).stdout).toMatch(/^ {2}account create +Create an account/m);
   });
 
+  test("a shell without the gateway's variables is told the settings of the gateway that runs", async () => {
+    const env = { PATH: process.env.PATH ?? "", HOME: gateway.home, MODELGATE_HOME: gateway.home, LOG_LEVEL: "error" };
+    const read = async (...flags: string[]) => {
+      const child = Bun.spawn([...commandLine(), "config", ...flags], { env, stdout: "pipe", stderr: "pipe" });
+      return await new Response(child.stdout).text();
+    };
+    const rows = JSON.parse(await read("--json"));
+    expect(rows).toContainEqual({ name: "SANDBOX", value: "on", source: "environment" });
+    expect(rows).not.toContainEqual({ name: "LOG_LEVEL", value: "error", source: "environment" });
+    expect(await read()).toEndWith("As the running gateway was started\n");
+  });
+
   test("a usage error exits with 2 and one sentence", async () => {
     const { code, stdout, stderr } = await gateway.run("walet", "show");
     expect({ code, stdout, stderr }).toEqual({

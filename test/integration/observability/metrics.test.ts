@@ -3,6 +3,7 @@ import { errorOf } from "../../support/error-of.ts";
 import { startGateway } from "../../support/gateway.ts";
 import { startPostgres, whyNoPostgres } from "../../support/postgres.ts";
 import { type MetricLine, metricsOf, readScrape, sampleOf } from "../../support/prometheus-text.ts";
+import { ResponsesClient } from "../../support/responses-client.ts";
 import { useSandboxGateway } from "../../support/sandbox-gateway.ts";
 import { until } from "../../support/until.ts";
 
@@ -41,6 +42,16 @@ describe("/metrics on a port of its own", () => {
     expect(sampleOf(lines, "modelgate_overdrawn_accounts")).toBe(0);
     expect(sampleOf(lines, "process_resident_memory_bytes")).toBeGreaterThan(10_000_000);
     expect(sampleOf(lines, "modelgate_event_loop_lag_seconds", { stat: "max" })).toBeGreaterThan(0);
+  });
+
+  test("counts the WebSockets that are open", async () => {
+    const { gateway } = shared;
+    const count = async () => sampleOf(readScrape(await (await fetch(address)).text()), "modelgate_websockets");
+    expect(await count()).toBe(0);
+    const client = await ResponsesClient.open(gateway.baseUrl, gateway.key);
+    expect(await count()).toBe(1);
+    client.close();
+    await until(async () => (await count()) === 0);
   });
 
   test("the last bucket of each histogram equals its count", () => {
