@@ -6,7 +6,7 @@ import type { PluginState } from "./plugin-state.ts";
 /** State of a running server and its plugins, for commands on the same home. */
 interface StateFile {
   readonly pid: number;
-  /** What it was started with. */
+  /** The settings that it was started with. */
   readonly settings: readonly ConfigRow[];
   readonly plugins: readonly PluginState[];
   /** One message per problem. */
