@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { findViolations, hasChromium } from "./chromium.ts";
 import { createUser, downloadedText, goTo, seeHeading, signIn, signInFirst, useDashboard } from "./dashboard.ts";
+import { seeCount } from "./seen.ts";
 
 const email = "ada@example.org";
 
@@ -75,7 +76,7 @@ describe.skipIf(!hasChromium)("an administrator", () => {
       await page.waitForFunction(() => document.querySelectorAll("main tbody tr").length === 2);
       await page.reload();
       await page.getByRole("cell", { name: "Enabled the account" }).waitFor();
-      expect(await page.locator("main tbody tr").count()).toBe(2);
+      await seeCount(page.locator("main tbody tr"), 2);
       const download = page.waitForEvent("download");
       await page.getByRole("link", { name: "CSV" }).click();
       const csv = await downloadedText(await download);

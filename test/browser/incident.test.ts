@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { startProvider } from "../support/chat-provider.ts";
 import { findViolations, hasChromium } from "./chromium.ts";
 import { createCaller, seeHeading, signInFirst, useDashboard } from "./dashboard.ts";
+import { seeCount } from "./seen.ts";
 
 const key = "provider-key-first-0001";
 
@@ -42,7 +43,7 @@ describe.skipIf(!hasChromium)("an operator whose provider fails", () => {
         await hit.getByRole("link", { name: /^2 of 2/ }).click();
         await seeHeading(page, "Requests");
         await page.locator("main tbody tr").nth(1).waitFor();
-        expect(await page.locator("main tbody tr").count()).toBe(2);
+        await seeCount(page.locator("main tbody tr"), 2);
         await page.goBack();
 
         await page.getByRole("button", { name: "Disable", exact: true }).click();

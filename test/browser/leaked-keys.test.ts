@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { findViolations, hasChromium } from "./chromium.ts";
 import { createUser, seeHeading, signIn, signInFirst, useDashboard } from "./dashboard.ts";
+import { seeCount } from "./seen.ts";
 
 describe.skipIf(!hasChromium)("a leaked key", () => {
   const dashboard = useDashboard();
@@ -171,7 +172,7 @@ describe.skipIf(!hasChromium)("a leaked key", () => {
       await page.reload();
       const rows = page.getByRole("region", { name: "Your API keys" }).locator("tbody tr");
       await page.getByRole("row", { name: /many-54/ }).waitFor();
-      expect(await rows.count()).toBe(50);
+      await seeCount(rows, 50);
       await page.getByLabel("Order").selectOption("name");
       await page.getByRole("row", { name: /many-00/ }).waitFor();
       await page.getByRole("button", { name: "Next" }).click();
@@ -181,6 +182,6 @@ describe.skipIf(!hasChromium)("a leaked key", () => {
         .waitFor();
       await page.getByLabel("Search these keys").fill("many-07");
       await page.getByRole("row", { name: /many-07/ }).waitFor();
-      expect(await rows.count()).toBe(1);
+      await seeCount(rows, 1);
     }));
 });

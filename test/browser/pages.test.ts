@@ -3,6 +3,7 @@ import type { Page } from "playwright-core";
 import { fillWallet } from "../support/gateway.ts";
 import { findViolations, hasChromium } from "./chromium.ts";
 import { goTo, listPages, ownPassword, seeHeading, signIn, signInFirst, useDashboard } from "./dashboard.ts";
+import { seeCount } from "./seen.ts";
 
 /** The narrowest supported screen. */
 const phone = { width: 320, height: 700 };
@@ -202,7 +203,7 @@ describe.skipIf(!hasChromium)("every page", () => {
       await page.getByText("The latest 50 requests").waitFor();
       await page.getByRole("button", { name: "Show older requests" }).click();
       await page.getByText("The latest 63 requests").waitFor();
-      expect(await rows.count()).toBe(63);
+      await seeCount(rows, 63);
       await page.getByRole("button", { name: "Show older requests" }).click();
       await page.getByText("All 63 requests").waitFor();
       // Calls that are already on the screen are not sent again.

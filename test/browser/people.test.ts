@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { findViolations, hasChromium } from "./chromium.ts";
 import { createAdmin, createUser, goTo, seeHeading, signIn, signInFirst, useDashboard } from "./dashboard.ts";
+import { seeCount } from "./seen.ts";
 
 const openPart = (page: Page, name: string) =>
   page.getByRole("group", { name: "Part" }).getByRole("button", { name, exact: true }).click();
@@ -102,7 +103,7 @@ describe.skipIf(!hasChromium)("roles", () => {
       await page.getByRole("link", { name: "1 key made in other accounts" }).click();
       await seeHeading(page, "All API keys");
       await page.getByRole("button", { name: "Revoke eva-script" }).waitFor();
-      expect(await page.getByRole("button", { name: /^Revoke / }).count()).toBe(1);
+      await seeCount(page.getByRole("button", { name: /^Revoke / }), 1);
       expect(await findViolations(page)).toEqual([]);
       await page.goBack();
       await page.getByRole("button", { name: "Disable account…" }).click();

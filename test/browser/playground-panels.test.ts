@@ -4,6 +4,7 @@ import { fillWallet } from "../support/gateway.ts";
 import { wavFile } from "../support/wav.ts";
 import { findViolations, hasChromium } from "./chromium.ts";
 import { signIn, signInFirst, useDashboard } from "./dashboard.ts";
+import { seeCount, seeTexts } from "./seen.ts";
 
 /** A PNG file of one pixel, in base64. */
 const dot = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
@@ -42,18 +43,12 @@ describe.skipIf(!hasChromium)("a panel of the playground", () => {
       await page.getByText("One per line; 3 so far").waitFor();
       await rank.click();
       const rows = page.getByRole("list", { name: "Documents by relevance" }).getByRole("listitem");
-      await rows.nth(2).waitFor();
-      const texts = await rows.allInnerTexts();
-      expect(texts.map((row) => row.split("\n").map((part) => part.trim()))).toEqual([
-        ["The sky is blue", "1.000"],
-        ["Blue paint", "0.500"],
-        ["Grass is green", "0.000"],
-      ]);
+      await seeTexts(rows, ["The sky is blue 1.000", "Blue paint 0.500", "Grass is green 0.000"]);
       await seeCost(page);
       await page.getByLabel("Results").fill("1");
       await rank.click();
       await rows.nth(1).waitFor({ state: "detached" });
-      expect(await rows.count()).toBe(1);
+      await seeCount(rows, 1);
       await page.getByRole("button", { name: "Show as curl" }).click();
       expect(await page.locator(".code pre").textContent()).toContain('"top_n": 1');
       expect(await findViolations(page)).toEqual([]);
@@ -110,7 +105,7 @@ describe.skipIf(!hasChromium)("a panel of the playground", () => {
         expect(await findViolations(page)).toEqual([]);
         await page.getByLabel("Task").selectOption("Transcribe");
         await page.getByText("No transcript yet").waitFor();
-        expect(await models.locator("option").count()).toBe(transcribers);
+        await seeCount(models.locator("option"), transcribers);
       },
       { viewport: phone },
     ));
@@ -156,11 +151,9 @@ describe.skipIf(!hasChromium)("a panel of the playground", () => {
         await second.getByLabel("Choices").fill("Sales\nShipping");
         await ask.click();
         const rows = page.getByRole("list", { name: "Probabilities: Who takes care of it?" }).getByRole("listitem");
-        await rows.first().waitFor();
-        const texts = (await rows.allInnerTexts()).map((row) => row.replaceAll(/\s+/g, " ").trim());
-        expect(texts).toEqual(["Sales chosen 0.500", "Shipping 0.500"]);
+        await seeTexts(rows, ["Sales chosen 0.500", "Shipping 0.500"]);
         const first = page.getByRole("list", { name: "Probabilities: Is this a complaint?" }).getByRole("listitem");
-        expect((await first.allInnerTexts()).map((row) => row.replaceAll(/\s+/g, " ").trim())).toEqual(["Yes 0.500"]);
+        await seeTexts(first, ["Yes 0.500"]);
         await seeCost(page);
         expect(await fitsWindow(page)).toBe(true);
         expect(await findViolations(page)).toEqual([]);

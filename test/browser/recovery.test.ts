@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { hasChromium } from "./chromium.ts";
 import { goTo, seeHeading, signIn, signInFirst, useDashboard } from "./dashboard.ts";
+import { seeCount, seeTexts } from "./seen.ts";
 
 describe.skipIf(!hasChromium)("a tab that stays open", () => {
   const dashboard = useDashboard();
@@ -61,12 +62,11 @@ describe.skipIf(!hasChromium)("a tab that stays open", () => {
       await page.getByRole("button", { name: "Model", exact: true }).click();
       await page.getByRole("button", { name: "Model", exact: true }).click();
       expect(page.url()).toEndWith("/models?search=gpt-4&sort=-model");
-      const names = () => page.locator("tbody tr td.lead button").allTextContents();
-      const before = await names();
+      const names = page.locator("tbody tr td.lead button");
+      const before = await names.allInnerTexts();
       expect(before).toEqual(before.toSorted((a, b) => b.localeCompare(a)));
       await page.reload();
-      await page.locator("tbody tr td.lead button").first().waitFor();
-      expect(await names()).toEqual(before);
+      await seeTexts(names, before);
       await page.goBack();
       await seeHeading(page, "Overview");
       expect(await page.getByRole("button", { name: "7 days" }).getAttribute("aria-pressed")).toBe("true");
@@ -99,7 +99,7 @@ describe.skipIf(!hasChromium)("a tab that stays open", () => {
       await page.locator("[data-secret]").waitFor();
       await page.keyboard.press("Escape");
       await page.keyboard.press("Escape");
-      expect(await page.locator("[data-secret]").count()).toBe(1);
+      await seeCount(page.locator("[data-secret]"), 1);
       expect(await page.getByRole("button", { name: "Close" }).count()).toBe(0);
       await page.getByRole("button", { name: "I've saved it" }).click();
       await page.getByText("60 requests/min").waitFor();

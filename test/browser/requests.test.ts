@@ -12,6 +12,7 @@ import {
   signInFirst,
   useDashboard,
 } from "./dashboard.ts";
+import { seeCount } from "./seen.ts";
 
 const messages = [{ role: "user", content: "Say hello" }];
 
@@ -35,7 +36,7 @@ describe.skipIf(!hasChromium)("the request log", () => {
       await goTo(page, "Requests");
       await seeHeading(page, "Requests");
       await page.getByText("400 model_not_found").waitFor();
-      expect(await rows(page).count()).toBe(3);
+      await seeCount(rows(page), 3);
       await page.getByLabel("Status").selectOption("refused");
       await page.waitForFunction(() => document.querySelectorAll("main tbody tr").length === 2);
       await page.getByRole("button", { name: "no-such-model" }).click();

@@ -4,6 +4,7 @@ import { fillWallet } from "../support/gateway.ts";
 import { until } from "../support/until.ts";
 import { findViolations, hasChromium } from "./chromium.ts";
 import { goTo, seeHeading, signIn, signInFirst, useDashboard } from "./dashboard.ts";
+import { seeCount, seeTexts } from "./seen.ts";
 
 const session = "fix / login:7";
 const phone = { width: 390, height: 844 };
@@ -41,12 +42,12 @@ describe.skipIf(!hasChromium)("a session of a coding agent", () => {
       await page.getByRole("link", { name: session }).click();
       await seeHeading(page, "Session");
       await row(page, "tester").waitFor();
-      const names = await agents(page).locator("tbody td.lead .agent-name").allInnerTexts();
-      expect(names.map((name) => name.trim())).toEqual(["Main agent", "planner", "coder", "tester", "reviewer"]);
+      const names = agents(page).locator("tbody td.lead .agent-name");
+      await seeTexts(names, ["Main agent", "planner", "coder", "tester", "reviewer"]);
       await row(page, "planner").getByText("2 agents below").waitFor();
       await row(page, "coder").getByText("1 failed").waitFor();
       const calls = page.getByRole("region", { name: "Calls" }).locator("tbody tr");
-      expect(await calls.count()).toBe(6);
+      await seeCount(calls, 6);
       expect(await calls.first().textContent()).toContain("coder");
       expect(await findViolations(page)).toEqual([]);
       await row(page, "reviewer").getByRole("link", { name: "reviewer" }).click();
@@ -90,7 +91,7 @@ describe.skipIf(!hasChromium)("a session of a coding agent", () => {
       const [coder, reviewer] = running;
       expect(await (await coder)?.text()).toContain("session_ended");
       await until(async () => (await row(page, "coder").getByText("running").count()) === 0);
-      expect(await row(page, "reviewer").getByText("running").count()).toBe(1);
+      await seeCount(row(page, "reviewer").getByText("running"), 1);
       expect((await ask("Say hello", namesOf("tester", "coder"))).status).toBe(403);
       await page.getByRole("button", { name: "End session" }).click();
       await dialog.getByRole("button", { name: "End session" }).click();
