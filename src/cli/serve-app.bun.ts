@@ -30,7 +30,7 @@ const requestBytesMax = 64 * 1024 * 1024;
 /** How long the last log lines may take to be written. */
 const flushMsMax = 1000;
 const exitMs = 1000;
-/** How often commands of the same home are told how the providers do. */
+/** How often the state of the providers is written for commands of the same home. */
 const stateMs = 5000;
 
 type ServeOptions = Pick<AppOptions, "plugins" | "manifests" | "createSandbox"> & Pick<CliContext, "version">;

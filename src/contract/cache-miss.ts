@@ -1,8 +1,8 @@
 /**
- * Why a prompt, or a part of it, was not read from the provider's cache. The order is that of the documentation.
+ * Why a prompt, or a part of it, was not read from the provider's cache. The documentation has the same order.
  *
  * - `first_seen`: the session, or this conversation in it, has had no turn before
- * - `expired`: more time than the cache's lifetime has passed since the turn before
+ * - `expired`: more time than the cache's lifetime has passed since the previous turn
  * - `tools`, `system`, `messages`: a block of these changed first
  * - `model`, `other_route`: another model answered, or another provider or key of one
  * - `settings`: a parameter changed that the cache depends on

@@ -219,7 +219,7 @@ export async function readSetting(db: Kysely<Database>, name: string, make: () =
   return stored;
 }
 
-/** Writes a setting. @returns Its value before; `undefined` when there was none. */
+/** Writes a setting. @returns The previous value, or `undefined`. */
 export async function replaceSetting(db: Kysely<Database>, name: string, value: string): Promise<string | undefined> {
   const before = await find(db, name);
   if (before === value) return before;

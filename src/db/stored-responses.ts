@@ -49,7 +49,7 @@ const writersMax = 16;
 
 /** The bytes of an account, as far as this process knows. */
 interface StoredBytes {
-  /** The most that it had when it was measured; absent before. */
+  /** The most that it had when it was measured; absent until it is measured. */
   measured: number | undefined;
   /** Written since. */
   added: number;
@@ -164,10 +164,10 @@ async function insertRows(
 }
 
 /**
- * Deletes the rows of an account that expire first, as far as it has more bytes than it may. That reads all of its rows, so it
- * is done only where they may be too many.
+ * Deletes the rows of an account that expire first while it has more bytes than allowed. It reads all rows of the account, so it
+ * runs only where they may be too many.
  *
- * @param isFull Whether it was at its maximum before.
+ * @param isFull Whether the account had reached its maximum.
  * @returns The most bytes that it has now.
  */
 async function keepWithin(

@@ -39,7 +39,7 @@ export interface HttpDeps extends ModuleHooks {
   readonly version: string;
   readonly log: Log;
   readonly now: () => number;
-  /** The server that listens; null before. */
+  /** The server; null until it listens. */
   readonly server: () => Sockets | null;
   readonly store: Store;
   readonly accounts: Accounts;
@@ -49,7 +49,7 @@ export interface HttpDeps extends ModuleHooks {
   readonly ledger: Ledger;
   /** Where refused requests are recorded; absent: nowhere. */
   readonly refusals?: RefusalLog | undefined;
-  /** Sums of requests; absent: only those of the database are shown. */
+  /** Sums of requests; absent: only sums that are in the database are shown. */
   readonly rollup?: Pick<UsageRollup, "freshen"> | undefined;
   /** Counts from where keys are used; absent: nothing is counted. */
   readonly keyCallers?: Pick<KeyCallers, "note" | "freshen"> | undefined;

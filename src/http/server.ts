@@ -77,7 +77,7 @@ export function createHttp(parts: Omit<HttpDeps, "server" | keyof ModuleHooks>, 
   const mounts = [...new Set([basePath, "/v1"])];
   const ofApi = [
     ...mounts.flatMap((path) => below(path, corsOrigins.length === 0 ? endpoints : [...endpoints, preflight])),
-    // Cohere's clients ask for the second version of this endpoint beside the first version of the others.
+    // Cohere's clients use version 2 of this endpoint and version 1 of the others.
     ...mounts
       .filter((path) => path.endsWith("/v1"))
       .flatMap((path) => below(path.replace(/1$/, "2"), rerankController(deps))),
@@ -97,7 +97,7 @@ function api(
   deps: HttpDeps,
   { store, modules, admin }: { store: ResponseStore; modules: readonly HttpModule[]; admin: AdminApi },
 ): Route[] {
-  // Another process may have been told to end a call that runs here.
+  // A request to end a call may reach another process than the one that runs it.
   deps.store.onEndCall?.((id) => endRunning(deps.loadShedder, id));
   const counts = new CountLimiter(deps.now);
   return [

@@ -36,7 +36,7 @@ export interface LeakedCredential {
   readonly isUsable: boolean | undefined;
 }
 
-/** Identifies a credential that was found somewhere; `undefined` when it is none of this gateway. */
+/** Identifies a credential that was found somewhere; `undefined` when it does not belong to this gateway. */
 export async function findLeaked(store: Store, leaked: Leaked, now: number): Promise<LeakedCredential | undefined> {
   if (leaked.type === "admin_key") return await findAdminKey(store, leaked, now);
   if (leaked.type === "api_key") return await findApiKey(store, leaked, now);

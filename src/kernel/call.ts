@@ -601,7 +601,7 @@ export class Attempt implements Sender {
     this.#controller.abort();
   }
 
-  /** Ends the attempt, so that another can follow. */
+  /** Ends the attempt. Another can follow. */
   fail(error: unknown, nowMs: number): void {
     this.error = error;
     this.endedMs = nowMs;

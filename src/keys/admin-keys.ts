@@ -186,7 +186,7 @@ export async function readAdminKey({ db }: Pick<Store, "db">, id: string, now: n
   return toAdminKey(line, now);
 }
 
-/** Finds the admin key that a leaked secret belongs to, without the secret itself; `undefined` when there is none. */
+/** Finds the admin key that a leaked secret belongs to, without the secret itself, or `undefined`. */
 export async function checkAdminSecret(
   { db }: Pick<Store, "db">,
   { id = "", sha256 }: LeakedSecret,

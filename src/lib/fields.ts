@@ -97,7 +97,7 @@ export function bodyFields<F extends Fields<never>>(fields: F): Schemas<F> {
   return mapFields(fields, ({ schema }) => schema) as Schemas<F>;
 }
 
-/** The same for a request, which may also give a time in the future in seconds from now. */
+/** The schemas of a request, which may also give a time in the future in seconds from now. */
 export function requestFields<F extends Fields<never>>(fields: F): Schemas<F> {
   const expiries = Object.entries(fields).filter(([, { unit }]) => unit === expiry);
   return { ...bodyFields(fields), ...Object.fromEntries(expiries.map(([name]) => [toDurationName(name), Seconds])) };

@@ -1,6 +1,6 @@
 /**
- * Facts of a model that hold wherever it is sold: whether it reasons, what an image costs it, how long its answers are, from
- * which length on its prompts are cached.
+ * Facts of a model that hold wherever it is sold: whether it reasons, what an image costs it, how long its answers are, how
+ * long a prompt must be to be cached.
  * Each fact is declared once, by the family of the model, and applies to every provider's row of it, also to an
  * operator's own. A row has only what its provider decides: the price, the name, the context that is offered. A fact in
  * a row takes precedence.

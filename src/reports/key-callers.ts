@@ -6,7 +6,7 @@ import { pause } from "./pause.ts";
 export interface CallerOrigin {
   /** IPv4 /24 or IPv6 /48. */
   readonly network: string;
-  /** First word of the user agent; empty when a request has none. */
+  /** First word of the user agent; empty without one. */
   readonly program: string;
 }
 
@@ -29,7 +29,7 @@ const cellsMax = 100_000;
 /** Rows of one statement. */
 const rowsAtOnce = 100;
 const dayMs = 86_400_000;
-/** A page that is read more often than this shows what was written before. */
+/** A page that is read more often than this shows its last state. */
 const freshMs = 1000;
 
 interface Cell extends CallerOrigin {
@@ -195,7 +195,7 @@ function compare(one: string, other: string): number {
   return one === other ? 0 : one < other ? -1 : 1;
 }
 
-/** An origin that was first seen within these days is new, if the key was in use before. */
+/** An origin that was first seen within these days is new, if the key is older in use. */
 const newDays = 7;
 
 /** Reads from where a key was used in the last days. The origin that was last seen comes first; {@link otherOrigins} is last. */
@@ -203,7 +203,7 @@ export async function readKeyCallers(
   { db }: Pick<Store, "db">,
   { keyId, days, now }: { readonly keyId: string; readonly days: number; readonly now: number },
 ): Promise<(KeyCaller & { readonly isNew: boolean })[]> {
-  // All that is kept decides what is new; the sums are of the days that are asked for.
+  // All days that are kept decide what is new; the sums cover the requested days.
   const from = Math.floor(now / dayMs) - days + 1;
   const rows = await db
     .selectFrom("key_callers")

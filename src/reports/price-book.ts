@@ -148,7 +148,7 @@ export async function readPriceInTime(
   return { version, price, changedAt, changedBy, replacedAt: next?.changed_at };
 }
 
-/** Whoever changed the models and prices just before, if the entry names the model. */
+/** The actor of the last change of models and prices before this time, if its entry names the model. */
 async function readChanger(db: Kysely<Database>, model: string, at: number): Promise<string | undefined> {
   const pattern = `%${model.replaceAll(/[\\%_]/g, "\\$&")}%`;
   const entry = await db

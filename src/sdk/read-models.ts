@@ -50,7 +50,7 @@ const checked = new WeakSet<ModelRow>();
 let isTrusted = false;
 
 /**
- * Loads plugins whose rows have been checked before: those of the gateway itself, by its tests and its build. The check of more than
+ * Loads plugins without a check of their rows: the gateway's own, which its tests and its build check. The check of more than
  * a thousand rows is a quarter of the work of a start.
  */
 export async function loadTrusted<T>(load: () => Promise<T>): Promise<T> {

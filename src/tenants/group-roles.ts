@@ -218,9 +218,9 @@ async function applyRows(
 
 interface Application {
   readonly by: Administrator;
-  /** The rows that are in force for other people than before. */
+  /** Rows that a change brings into force for other people. */
   readonly rows: readonly StoredGroupRole[];
-  /** Those people. */
+  /** The people whose roles these rows change. */
   readonly userIds: readonly string[];
   /** Whether people who leave a team lose the keys that they made there, unless the table keeps them. */
   readonly revokesKeys: boolean;

@@ -73,7 +73,7 @@ async function readFresh(context: CliContext): Promise<SignedIn> {
   const first = readOrThrow(env);
   if (isFresh(first)) return first;
   return await withLock(env, async () => {
-    // Another process may have renewed it while this one waited for the lock.
+    // It may have been renewed by another process while this one waited for the lock.
     const current = readOrThrow(env);
     if (isFresh(current)) return current;
     try {

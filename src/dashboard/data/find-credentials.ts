@@ -55,7 +55,7 @@ export function findCredentials(text: string): readonly FoundCredential[] {
   for (const one of all) {
     byName.set(`${one.type} ${one.id ?? ""} ${one.secret ?? ""}`, one);
   }
-  // An id alone says nothing more of a credential whose secret stands elsewhere in the text.
+  // An id alone adds nothing to a credential whose secret is elsewhere in the text.
   const whole = new Set([...byName.values()].filter(({ secret }) => secret !== undefined).map(({ id }) => id));
   return [...byName.values()]
     .filter(({ id, secret }) => secret !== undefined || !whole.has(id))
@@ -109,7 +109,7 @@ function decodeBase64(text: string): string[] {
       const part = atob(coded.replaceAll("-", "+").replaceAll("_", "/").replaceAll("=", ""));
       if (/sk-|mg-[ar]t-/.test(part)) decoded.push(unescapeText(part));
     } catch {
-      // It has the letters of Base64 and is none.
+      // It has the letters of Base64, but is not Base64.
     }
   }
   return decoded;

@@ -26,7 +26,7 @@ const sizeNames = ["output_dimension", "output_dimensionality"];
 const typeNames = ["output_dtype", "embedding_type", "embedding_types"];
 
 /**
- * The request in OpenAI's words, of a client that has those of another API.
+ * Translates a request that was written for another API into OpenAI's fields.
  *
  * @throws {GatewayError} `invalid_request` for vectors of another type: its client would read floats as something else.
  */

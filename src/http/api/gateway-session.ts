@@ -41,7 +41,7 @@ function usageRoute(deps: HttpDeps): Route {
   });
 }
 
-/** The budget that a person sees: that of the key, otherwise of its account. */
+/** The budget that a person sees: the key's own, otherwise its account's. */
 export function findOwnBudget(caller: Caller, { budgets }: LimitsUsage): BudgetState | undefined {
   const find = (owner: string) => budgets.find(({ budget }) => budget.id === ownBudgetId(owner));
   return find(caller.keyId) ?? find(caller.accountId);

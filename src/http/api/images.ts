@@ -112,7 +112,7 @@ function toBody(form: FormData): Record<string, unknown> {
   return body;
 }
 
-/** Text that is not of its field's type stays, so that the error shows it. */
+/** Text that is not of its field's type stays: the error shows it. */
 function toTyped(name: string, value: string): unknown {
   if (["n", "output_compression", "partial_images"].includes(name)) return /^\d+$/.test(value) ? Number(value) : value;
   return name === "stream" && /^(true|false)$/.test(value) ? value === "true" : value;
@@ -232,7 +232,7 @@ function toPartialEvent(image: PartialImage, request: ImagesRequest, { openedAt 
   };
 }
 
-/** The settings of an image, which each event has: where the provider does not say them, those that were asked for. */
+/** The settings of an image, which each event has: the provider's, otherwise the request's. */
 function toSettings({ size, quality, background }: ImagesRequest | ImageEditsBody) {
   return { size: size ?? "auto", quality: quality ?? "auto", background: background ?? "auto" };
 }

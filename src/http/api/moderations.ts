@@ -10,7 +10,7 @@ const { model, ...otherFields } = ModerationRequest.properties;
 const Fields = Type.Object({ model: Type.Optional(model), ...otherFields }, { additionalProperties: true });
 const Body = Fields;
 
-/** POST /moderations: whether texts and images are harmful, and in which way. */
+/** POST /moderations: whether texts and images are harmful, and how. */
 export function moderationsController(deps: HttpDeps) {
   return [
     callRoute(

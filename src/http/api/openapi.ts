@@ -121,12 +121,12 @@ export function responses(
   };
 }
 
-/** The same for endpoints of OpenAI's Responses protocol. */
+/** The responses of an endpoint of OpenAI's Responses protocol. */
 export function responsesOfResponses(success: Record<string, TSchema>) {
   return responses(success, errorsOfResponses);
 }
 
-/** The same for endpoints of Anthropic's Messages protocol. */
+/** The responses of an endpoint of Anthropic's Messages protocol. */
 export function responsesOfMessages(success: Record<string, TSchema>) {
   return responses(success, errorsOfMessages, MessagesErrorAnswer);
 }

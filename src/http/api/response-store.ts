@@ -16,7 +16,7 @@ import type { HttpDeps } from "../deps.ts";
 import type { HttpCall } from "../lifecycle/http-call.ts";
 import { runInOwnTurn } from "../lifecycle/read-body.ts";
 
-/** Most bytes of one response and its input; a longer one is answered and not stored. */
+/** Most bytes of one response and its input. More is answered, and not stored. */
 const responseBytesMax = 4 * 1024 * 1024;
 /** Each item of an output is a row of its own, and all are written in one turn of the event loop. */
 const outputItemsMax = 1000;
@@ -28,7 +28,7 @@ const referencesMax = 1000;
 /** Longer than a busy store takes; the answer waits for it. */
 const storeMsMax = 2000;
 
-/** More than this is read by one request of an account at a time, and a piece of so many bytes in one turn of the event loop. */
+/** One request of an account at a time reads more than this, in pieces of this size, one in each turn of the event loop. */
 const pieceBytesMax = 256 * 1024;
 /** A row is in memory as it is stored, as its text and as its values. */
 const rowCopies = 3;
@@ -138,7 +138,7 @@ export class ResponseStore {
     }
   }
 
-  /** @throws {GatewayError} `not_found` when there is none, it has expired, or belongs to another account. */
+  /** @throws {GatewayError} `not_found` when it does not exist, has expired, or belongs to another account. */
   async get(call: HttpCall, id: string): Promise<ResponseObject> {
     const response = toResponse((await this.#load(call, [id])).get(id));
     if (response === undefined) throw responseNotFound(id);
@@ -280,7 +280,7 @@ function toPieces(sizes: readonly { id: string; bytes: number }[]): { ids: strin
   return pieces.map(({ ids, bytes }) => ({ ids, isLarge: pieces.length > 1 || bytes > pieceBytesMax }));
 }
 
-/** Items by their ids: one of an output has a row of its own, one of an input stands in that of the response that it came with. */
+/** Items by their ids. An item of an output has a row of its own; an item of an input is in the row of its response. */
 function findItems(contents: ReadonlyMap<string, Content>, ids: readonly string[]): Map<string, ResponseItem> {
   const rows = new Set(ids.flatMap((id) => contents.get(inputIdOf(getResponseOfInput(id) ?? "")) ?? []));
   const inputs = new Map([...rows].flatMap((row) => (toInput(row) ?? []).map((item) => [item.id, item])));

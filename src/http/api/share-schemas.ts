@@ -13,7 +13,7 @@ export interface OperationBodies {
 const charactersMin = 200;
 
 /**
- * Moves the schemas of bodies to `components.schemas`, so that each is written once although every route has two paths,
+ * Moves the schemas of bodies to `components.schemas`. Each is then written once although every route has two paths,
  * and programs that generate clients have names for them: `ChatCompletionsRequest`, `ChatCompletionsAnswer`,
  * `ChatCompletionsEvent`.
  *

@@ -24,7 +24,7 @@ const mediaTypes: Readonly<Record<SpeechFormat, string>> = {
   flac: "audio/flac",
 };
 
-/** POST /audio/speech: the audio as the provider sends it, WAV unless another format is asked for. */
+/** POST /audio/speech: the audio as the provider sends it, WAV unless the request names another format. */
 export function speechController(deps: HttpDeps) {
   return [
     callRoute(

@@ -87,7 +87,7 @@ export function storedResponsesController(deps: HttpDeps, store: ResponseStore) 
   ];
 }
 
-/** The id as it is sent: those of responses have no characters that a URL would write otherwise. */
+/** The id as it was sent. Ids of responses have no characters that a URL escapes. */
 function idIn(pathname: string): string {
   return /\/responses\/([^/]+)/.exec(pathname)?.[1] ?? "";
 }

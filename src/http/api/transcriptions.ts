@@ -138,7 +138,7 @@ function reply(
   return new Response(format === "text" ? transcript.text : toSubtitles(transcript, request, format), { headers });
 }
 
-/** Subtitles, each for a segment; a provider that tells of none has one for the whole. */
+/** Subtitles, each for a segment. Without segments the whole text is one subtitle. */
 function toSubtitles(transcript: Transcript, request: TranscriptionRequest, format: string): string {
   const end = transcript.duration ?? (request.audioMs ?? 0) / 1000;
   const segments = transcript.segments?.length ? transcript.segments : [{ start: 0, end, text: transcript.text }];
@@ -180,7 +180,7 @@ function toBody(form: FormData): Record<string, unknown> {
     if (typeof value === "string" && value !== "") body[name] = value;
   }
   const temperature = form.get("temperature");
-  // Text that is not a number stays, so that the error shows it.
+  // Text that is not a number stays: the error shows it.
   if (typeof temperature === "string" && temperature !== "")
     body.temperature = Number.isNaN(Number(temperature)) ? temperature : Number(temperature);
   const stream = form.get("stream");

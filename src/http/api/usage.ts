@@ -60,7 +60,7 @@ type Group = (typeof groups)[number];
 const groupedDaysMax = 366;
 
 const byGroup = (group: Group) => Type.Array(Type.Intersect([Type.Object({ [group]: Type.String() }), Figures]));
-/** One of them, as `group_by` says. */
+/** The group that `group_by` names. */
 const Groups = Type.Partial(Type.Object(Object.fromEntries(groups.map((group) => [`by_${group}`, byGroup(group)]))));
 const UsageRecord = Type.Object({
   object: Type.Literal("usage"),

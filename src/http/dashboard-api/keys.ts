@@ -23,7 +23,7 @@ function readExpiry(text: string | null | undefined): number | null | undefined 
   return typeof text === "string" ? readMoment(text, "expires_at") : text;
 }
 
-/** Credentials that an account holder has found somewhere: those of the account that they work in. */
+/** An account holder looks up credentials that they found somewhere. Only their current account's are found. */
 export function leakedCredentialsController(deps: HttpDeps) {
   const credentials = leakedCredentials(deps);
   const toTime = (at: number) => new Date(at).toISOString();

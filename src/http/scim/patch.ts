@@ -151,7 +151,7 @@ export function changeGroup(group: DirectoryGroupFields, operations: readonly Op
   return { name, externalId, memberIds };
 }
 
-/** A group as it is sent whole. Absent attributes are as before. @throws {GatewayError} */
+/** Reads a group that was sent whole. Absent attributes keep their values. @throws {GatewayError} */
 export function readGroup(body: unknown, before?: DirectoryGroupFields): DirectoryGroupFields {
   if (!isRecord(body)) throw fault("invalidSyntax", "The body is not a JSON object");
   const { displayname, externalid, members } = Object.fromEntries(

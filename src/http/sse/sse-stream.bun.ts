@@ -156,7 +156,7 @@ interface SilentStream {
 const [ticksOpen, ticksClosed] = [2, 3];
 
 /**
- * Keeps streams alive that are silent while the provider works, so that no proxy or client times out. One timer for
+ * Keeps streams alive that are silent while the provider works: no proxy or client times out. One timer serves
  * all streams: the cost per chunk is one number written.
  */
 export class SseHeartbeat {
@@ -164,7 +164,7 @@ export class SseHeartbeat {
   readonly #tickMs: number;
   #timer: ReturnType<typeof setInterval> | undefined;
 
-  /** @param everyMs Silence between heartbeats, the first after half of it at the earliest; 0 turns them off. */
+  /** @param everyMs Silence between heartbeats; the first comes after half of it or later. 0 turns them off. */
   constructor(everyMs: number) {
     this.#tickMs = everyMs / ticksOpen;
   }

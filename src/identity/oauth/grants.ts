@@ -128,7 +128,7 @@ function toTokens(id: string, { family, refresh, access }: Secrets, expiresAt: n
  * Exchanges a refresh token for new tokens. They follow from it by a secret of this store, so the same token gets the
  * same answer while it may be repeated, and there is one valid refresh token at any time.
  *
- * Every refresh token has the secret of its family. One that has it and is not current was used before: a copy of it
+ * Every refresh token has the secret of its family. One that has it and is not current was used already: a copy of it
  * exists, and the whole family ends.
  *
  * @throws {OauthError} `invalid_grant`

@@ -154,7 +154,7 @@ function visitRequest(request: object, { properties }: TObject, visitor: PromptV
 }
 
 /**
- * Longest `maxLength` of a field that holds a name, such as that of a voice. Fields that allow more count as a prompt.
+ * Longest `maxLength` of a field that holds a name, such as a voice. Fields that allow more count as a prompt.
  */
 const nameCharactersMax = 200;
 

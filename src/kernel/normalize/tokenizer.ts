@@ -220,7 +220,7 @@ class WindowReader {
   }
 
   /**
-   * Returns the text from a position, which must not be before that of the last call. The text begins and ends between
+   * Returns the text from a position, which must not be before the previous call's. The text begins and ends between
    * words if it can.
    */
   read(from: number, characters: number): string {

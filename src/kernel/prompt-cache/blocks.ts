@@ -1,5 +1,5 @@
 /**
- * The blocks of a prompt as its client sent it, in the order in which providers read them: tools, system prompt, messages. One
+ * The blocks of a prompt as its client sent it, in the order of providers' caches: tools, system prompt, messages. One
  * function walks the three protocols, so a place is named in the client's own terms: `tools[3]`, `system[1]`, `input[7]`.
  */
 import { lifetimeFields } from "../../contract/index.ts";
@@ -14,7 +14,7 @@ interface PromptFields {
   /** The field of the system prompt, where it has one of its own. */
   readonly system?: "system" | "instructions";
   readonly list: "messages" | "input";
-  /** Parameters that caches depend on, by the documentation of providers, in the order in which changes of them are named. */
+  /** Parameters that caches depend on, as providers document. The first that changed is named. */
   readonly settings: readonly string[];
 }
 

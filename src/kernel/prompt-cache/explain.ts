@@ -51,7 +51,7 @@ export function explainRead(ended: EndedTurn, earlier: readonly Turn[]): Explana
     const place = comparisons.indexOf(continued);
     return { miss: explainContinued(ended, continued), continued: place };
   }
-  // Another conversation of the session: what it shares with others, such as tools, was to be read on the same route alone.
+  // A new conversation of the session can read what it shares with others, such as tools, only on the same route.
   const shared = findLast(comparisons, ({ turn }) => turn.route === ended.route);
   return { miss: shared === undefined ? explainFirst(ended) : explainShared(ended, shared) };
 }
@@ -87,7 +87,7 @@ function scale({ promptTokens, estimatedTokens }: Turn, estimated: number): numb
   return estimatedTokens === 0 ? 0 : Math.floor((promptTokens * estimated) / estimatedTokens);
 }
 
-/** Whether most of a turn's messages are in the request, whatever stands in front of them now. */
+/** Whether most of a turn's messages are in the request, whatever precedes them now. */
 function continues(hashes: BigUint64Array, turn: Turn): boolean {
   const present = new Set(hashes);
   let [all, again] = [0, 0];
@@ -116,7 +116,7 @@ function explainShared(ended: EndedTurn, shared: Comparison): CacheMiss | undefi
   return explainSettings(ended, shared.turn, missed) ?? { kind: "provider", tokens: missed };
 }
 
-/** In the order in which a provider looks: for the model at all, then for the prefix, which must still be there. */
+/** Follows a provider: it looks for the model first, then for the prefix, which must still be there. */
 function explainContinued(ended: EndedTurn, comparison: Comparison): CacheMiss | undefined {
   const { blocks, readTokens, tokensMin } = ended;
   const { turn, isWhole } = comparison;
@@ -160,7 +160,7 @@ function findChange(
   const place = blocks.places[common];
   if (place === undefined) return undefined;
   const field = fieldOf(blocks.protocol, kind);
-  // Where a block is gone, that of the next kind is in its place, which may be in the same list.
+  // Where a block was removed, a block of the next kind is in its place, perhaps in the same list.
   if (now === Math.min(now, before) || place.field === field) return { kind, place: namePlace(place) };
   return {
     kind,

@@ -1,4 +1,4 @@
-/** The kinds of blocks of a prompt, in the order in which providers read them. */
+/** The kinds of blocks of a prompt, in the order of providers' caches. */
 export const blockKinds = ["tools", "system", "messages"] as const;
 export type BlockKind = (typeof blockKinds)[number];
 

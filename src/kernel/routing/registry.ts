@@ -293,7 +293,7 @@ export class Registry {
   }
 
   /**
-   * The models that answer a request for a model, the first to be tried first: those of its re-route, then the model
+   * The models that answer a request for a model, in the order of tries: first its re-route's, then the model
    * itself, which serves what they cannot.
    *
    * @throws {GatewayError} As {@link find} does. The lists of the key and its account are about the requested model.
@@ -325,7 +325,7 @@ export class Registry {
     return [...others, ...targets, { ...own, modelEntry: { ...modelEntry, routes: avoided } }];
   }
 
-  /** The re-route of a model: its own, or that of one of its providers. */
+  /** The re-route of a model: its own, or one of its providers'. */
   #findReroute(id: string, providers: readonly string[], { openedAt }: FindOptions): Reroute | undefined {
     const own = this.#reroutes.find("model", id, openedAt);
     if (own !== undefined) return own;
@@ -347,7 +347,7 @@ export class Registry {
     return { name: getDisplayName(model), modelEntry: { ...modelEntry, routes }, isReroute: true };
   }
 
-  /** The routes of a model without those of re-routed providers, and those. */
+  /** The routes of a model, and apart from them the routes of re-routed providers. */
   #splitRoutes({ routes }: ModelEntry, { openedAt }: FindOptions): [Route[], Route[]] {
     const isAvoided = ({ plugin }: Route) => this.#reroutes.find("provider", plugin.name, openedAt) !== undefined;
     return [routes.filter((route) => !isAvoided(route)), routes.filter(isAvoided)];
@@ -591,7 +591,7 @@ function addRoutes(
 function createEntry(model: Model, routes: readonly Route[]): ModelEntry {
   return {
     model,
-    // Compiled when it is asked for the first time: most models are never called.
+    // Compiled at its first use: most models are never called.
     get compiledPrice() {
       return model.price && compilePrice(model.price);
     },

@@ -41,7 +41,7 @@ const baselines = [
   ["7", "same hours, last 7 days"],
   ["28", "same hours, last 28 days"],
 ] as const;
-/** Whole hours, which can be compared with those of other days. */
+/** Minutes of windows that are whole hours: these can be compared with other days. */
 const comparedWindows: readonly string[] = ["60", "1440"];
 const windows = [
   ["5", "5 minutes"],

@@ -106,7 +106,7 @@ function NoHash() {
   );
 }
 
-/** After it was ended here, whatever it was before. */
+/** The credential after it was ended here. */
 function toEnded(credential: Credential): Credential {
   return { ...credential, status: "revoked", usable: false, can_rotate: false };
 }

@@ -3,7 +3,7 @@ import { api, organization, request } from "../../data/api.ts";
 import { findCredentials, type HashedCredential, hashCredentials } from "../../data/find-credentials.ts";
 import { refreshKeys } from "./api.ts";
 
-/** The credentials that are looked up: those of the gateway, by its administrators, or of the account. */
+/** Administrators look up credentials of the whole gateway, account holders their account's. */
 export type LeakScope = "gateway" | "account";
 
 const lookUpOwn = (credentials: HashedCredential[]) => request(api.credentials.lookup.post({ credentials }));
