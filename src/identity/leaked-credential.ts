@@ -55,7 +55,13 @@ async function findApiKey(store: Store, leaked: Leaked, now: number): Promise<Le
   const status = toStatus({ ...key, isDisabled: owner?.disabled_at !== null }, now);
   const until = secret === "previous" ? key.previousUntil : key.expiresAt;
   return {
-    ...{ type: leaked.type, id: key.id, apiKey: key, adminKey: undefined, secret, status, until },
+    type: leaked.type,
+    id: key.id,
+    apiKey: key,
+    adminKey: undefined,
+    secret,
+    status,
+    until,
     replacedAt: secret === "previous" ? key.rotatedAt : undefined,
     isUsable: toUsable({ secret, status, until }, now),
   };
@@ -68,7 +74,12 @@ async function findAdminKey(store: Store, leaked: Leaked, now: number): Promise<
   const status = toStatus({ ...key, isDisabled: false }, now);
   const facts = { secret, status, until: key.expiresAt };
   return {
-    ...{ type: leaked.type, id: key.id, apiKey: undefined, adminKey: key, replacedAt: undefined, ...facts },
+    type: leaked.type,
+    id: key.id,
+    apiKey: undefined,
+    adminKey: key,
+    replacedAt: undefined,
+    ...facts,
     isUsable: toUsable(facts, now),
   };
 }
@@ -94,7 +105,11 @@ async function findToken(store: Store, { type, id = "", sha256 }: Leaked, now: n
   const replacedAt = secret === "previous" ? grant.refreshed_at : undefined;
   const facts = { secret, status, until, replacedAt };
   return {
-    ...{ type, id: grant.id, apiKey: check.key, adminKey: undefined, ...facts },
+    type,
+    id: grant.id,
+    apiKey: check.key,
+    adminKey: undefined,
+    ...facts,
     isUsable: toUsable(facts, now),
   };
 }

@@ -170,8 +170,13 @@ export class KeyCallers {
       .values(
         // Two nodes that add to the same rows do so in the same order.
         [...rows.values()].sort(compareCells).map(({ keyId, firstAt, lastAt, ...row }) => ({
-          ...{ key_id: keyId, day: row.day, network: row.network, program: row.program, requests: row.requests },
-          ...{ first_at: firstAt, last_at: lastAt },
+          key_id: keyId,
+          day: row.day,
+          network: row.network,
+          program: row.program,
+          requests: row.requests,
+          first_at: firstAt,
+          last_at: lastAt,
         })),
       )
       .onConflict((conflict) =>

@@ -81,8 +81,15 @@ export async function setOwnBudget(
     .insertInto("budgets")
     .values({
       ...emptyColumns(budgetFields),
-      ...{ id, no: toPayerNumber(id), account_id: accountId, subject, name, ...values },
-      ...{ created_at: now, counted_from: 0, counted_to: null },
+      id,
+      no: toPayerNumber(id),
+      account_id: accountId,
+      subject,
+      name,
+      ...values,
+      created_at: now,
+      counted_from: 0,
+      counted_to: null,
     })
     .onConflict((conflict) => conflict.column("id").doUpdateSet(values))
     .execute();

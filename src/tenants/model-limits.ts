@@ -68,7 +68,11 @@ export async function setModelLimits(
       .insertInto("model_limits")
       .values({
         ...limits,
-        ...{ id: `rl_${randomBytes(9).toString("hex")}`, account_id: accountId, key_id, model, created_at: now },
+        id: `rl_${randomBytes(9).toString("hex")}`,
+        account_id: accountId,
+        key_id,
+        model,
+        created_at: now,
       })
       .onConflict((conflict) => conflict.columns(["account_id", "key_id", "model"]).doUpdateSet(limits))
       .returningAll()

@@ -75,7 +75,10 @@ export const adminKeyRevoke = defineCommand({
     const revocation = { by: commandLine, id, revokesApiKeys };
     const ended = await withStore(config, ({ store }) => revokeAdminKey(store, revocation, now), now);
     const json = {
-      ...{ id, revoked: true, admin_keys: ended.adminKeys, invitations: ended.invitations },
+      id,
+      revoked: true,
+      admin_keys: ended.adminKeys,
+      invitations: ended.invitations,
       api_keys: ended.apiKeys.map(({ id, name, accountId }) => ({ id, name, account: accountId })),
       api_keys_revoked: revokesApiKeys,
     };

@@ -1,11 +1,11 @@
 import { type AuditFilter, readAudit } from "../../audit/index.ts";
 import { labelsOf } from "../../tenants/index.ts";
-import { defineCommand, UsageError } from "../command.ts";
+import { defineCommand } from "../command.ts";
 import { columns } from "../lib/format.ts";
-import { parseCount } from "../lib/parse.ts";
+import { parseWithin } from "../lib/parse.ts";
 import { withStore } from "../lib/with-store.ts";
 
-const [limitDefault, limitMax] = [20, 1000];
+const [listedDefault, entriesMax] = [20, 1000];
 const detailCharactersMax = 80;
 
 export const auditList = defineCommand({
@@ -15,13 +15,12 @@ export const auditList = defineCommand({
     actor: { value: "A", description: "Only changes by this account, by id, e-mail or name of a team, or by cli" },
     action: { value: "ACTION", description: "Only this action, such as key.create, or key for all actions on keys" },
     subject: { value: "ID", description: "Only changes of the account, key or other thing with this id" },
-    limit: { value: "N", description: `Maximum number of entries (default ${limitDefault}, up to ${limitMax})` },
+    limit: { value: "N", description: `Maximum number of entries (default ${listedDefault}, up to ${entriesMax})` },
   },
   args: [],
   example: "audit list --action key --limit 50",
   async run(_context, { flags, config, now }) {
-    const limit = flags.limit === undefined ? limitDefault : parseCount("--limit", flags.limit);
-    if (limit < 1 || limit > limitMax) throw new UsageError(`--limit is ${limit}, expected 1 to ${limitMax}`);
+    const limit = parseWithin("--limit", flags.limit ?? String(listedDefault), entriesMax);
     const json = await withStore(
       config,
       async ({ store, accounts }) => {

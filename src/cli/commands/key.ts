@@ -203,7 +203,12 @@ async function describeLeaked(
   const callers = apiKey === undefined ? [] : await readKeyCallers(store, { keyId: apiKey.id, days: callerDays, now });
   const key = apiKey ?? adminKey;
   const json = {
-    ...{ type, id, status, secret, usable: isUsable ?? null, name: key?.name ?? null },
+    type,
+    id,
+    status,
+    secret,
+    usable: isUsable ?? null,
+    name: key?.name ?? null,
     key_id: apiKey?.id ?? null,
     account: owner?.id ?? null,
     email: owner?.email ?? null,

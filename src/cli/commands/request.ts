@@ -15,10 +15,10 @@ import {
 import { namesOf } from "../../tenants/index.ts";
 import { defineCommand, UsageError } from "../command.ts";
 import { columns } from "../lib/format.ts";
-import { parseCount, parseKeyId, parseModelFilter, readModelNames } from "../lib/parse.ts";
+import { parseKeyId, parseModelFilter, parseWithin, readModelNames } from "../lib/parse.ts";
 import { expectAccount, withStore } from "../lib/with-store.ts";
 
-const requestsMax = 1000;
+const [listedDefault, requestsMax] = [20, 1000];
 
 export const requestList = defineCommand({
   name: "request list",
@@ -33,13 +33,12 @@ export const requestList = defineCommand({
     tag: { value: "NAME", description: "Only requests with this tag" },
     "end-user": { value: "NAME", description: "Only requests of this end user" },
     agent: { value: "NAME", description: "Only requests of this agent of a session" },
-    limit: { value: "N", description: "Maximum number of requests (default 20, up to 1000)" },
+    limit: { value: "N", description: `Maximum number of requests (default ${listedDefault}, up to ${requestsMax})` },
   },
   args: [],
   example: "request list --account ada@example.org --status failed",
   async run(context, { flags, config, now }) {
-    const limit = flags.limit === undefined ? 20 : parseCount("--limit", flags.limit);
-    if (limit < 1 || limit > requestsMax) throw new UsageError(`--limit is ${limit}, expected 1 to ${requestsMax}`);
+    const limit = parseWithin("--limit", flags.limit ?? String(listedDefault), requestsMax);
     const ofModel = flags.model === undefined ? {} : await parseModelFilter(flags.model, context, config);
     const nameOfModel = await readModelNames(context, config);
     const json = await withStore(

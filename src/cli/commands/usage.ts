@@ -3,7 +3,7 @@ import { readFigures, readGroups, readTotals, type StatisticsGroup, sumFigures }
 import { labelsOf } from "../../tenants/index.ts";
 import { defineCommand, UsageError } from "../command.ts";
 import { columns } from "../lib/format.ts";
-import { parseCount, readModelNames } from "../lib/parse.ts";
+import { parseWithin, readModelNames } from "../lib/parse.ts";
 import { expectAccount, withStore } from "../lib/with-store.ts";
 
 const groups: Readonly<Record<string, StatisticsGroup>> = {
@@ -83,9 +83,3 @@ export const usage = defineCommand({
     return { json, text: columns([head, ...rows, toRow("in all", null, json.total)]) };
   },
 });
-
-function parseWithin(flag: string, text: string, max: number): number {
-  const value = parseCount(flag, text);
-  if (value < 1 || value > max) throw new UsageError(`${flag} is ${value}, expected 1 to ${max}`);
-  return value;
-}

@@ -472,7 +472,9 @@ function planPeople(
     const { restriction, heldFor: holds } = read("keys", row, `Key ${name}`);
     const use = readUse(row, name, losses);
     return {
-      ...{ row, name, account },
+      row,
+      name,
+      account,
       restriction: use.mayCall ? restriction : { ...restriction, isBlocked: true },
       heldFor: new Set([...holds, ...use.heldFor, ...(heldFor.get(account) ?? []), ...gateway.heldFor]),
     };

@@ -93,6 +93,13 @@ export function parseCount(flag: string, text: string): number {
   return parseWhole(flag, text, 0);
 }
 
+/** Reads a whole number from 1 to a maximum. @throws {UsageError} */
+export function parseWithin(flag: string, text: string, max: number): number {
+  const value = parseCount(flag, text);
+  if (value < 1 || value > max) throw new UsageError(`${flag} is ${value}, expected 1 to ${max}`);
+  return value;
+}
+
 /** Reads comma-separated addresses and CIDR ranges. @throws {UsageError} */
 export function parseNetworkList(text: string): string[] {
   const networks = text.split(",").map((network) => network.trim());

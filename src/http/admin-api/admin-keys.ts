@@ -124,7 +124,9 @@ export function adminKeysController(deps: HttpDeps, api: AdminApi) {
         const revokesApiKeys = readFlag(parseUrl(request).searchParams, "revoke_keys");
         const ended = await revokeAdminKey(store, { by: admin, id, revokesApiKeys }, now());
         return {
-          ...{ id, object: "organization.admin_api_key.deleted", deleted: true },
+          id,
+          object: "organization.admin_api_key.deleted",
+          deleted: true,
           admin_keys: ended.adminKeys,
           invitations: ended.invitations,
           api_keys: ended.apiKeys.map(({ id, name, accountId }) => ({ id, name, project_id: accountId })),
@@ -170,7 +172,9 @@ async function withMakers(store: Store, keys: readonly AdminKey[]) {
     expires_at: toSecondsOrNull(key.expiresAt),
     revoked_at: toSecondsOrNull(key.revokedAt),
     owner: {
-      ...{ type: "user", object: "organization.user", id },
+      type: "user",
+      object: "organization.user",
+      id,
       name: emails.get(id) ?? names.get(adminKeyOf(id) ?? "") ?? id,
     },
   });

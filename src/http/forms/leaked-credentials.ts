@@ -103,6 +103,28 @@ interface CredentialJson<Time> {
   readonly can_rotate: boolean;
 }
 
+/** The rest of a credential that is not found, or that the finder may not see. */
+const notFound = {
+  status: "not_found",
+  secret: "unchecked",
+  usable: null,
+  usable_until: null,
+  replaced_at: null,
+  name: null,
+  key_id: null,
+  project: null,
+  created_by: null,
+  created_at: null,
+  expires_at: null,
+  revoked_at: null,
+  last_used_at: null,
+  cost_today_usd: null,
+  cost_30_days_usd: null,
+  callers: [],
+  holders: [],
+  can_rotate: false,
+} as const;
+
 /** Somebody who looks up and ends credentials, and how far they may. */
 interface Finder extends Administrator {
   /** @throws {GatewayError} `forbidden` for a credential that they may see and not end. */
@@ -137,12 +159,7 @@ export function leakedCredentials(deps: HttpDeps) {
     const credential = await findLeaked(store, leaked, now());
     const common = { object: "organization.credential" as const, type: leaked.type };
     if (credential === undefined || !finder.maySee(credential)) {
-      return {
-        ...{ ...common, id: leaked.id ?? null, status: "not_found" as const, secret: "unchecked" as const },
-        ...{ usable: null, usable_until: null, replaced_at: null, name: null, key_id: null, project: null },
-        ...{ created_by: null, created_at: null, expires_at: null, revoked_at: null, last_used_at: null },
-        ...{ cost_today_usd: null, cost_30_days_usd: null, callers: [], holders: [], can_rotate: false },
-      };
+      return { ...common, ...notFound, id: leaked.id ?? null };
     }
     const { apiKey, adminKey } = credential;
     const key = apiKey ?? adminKey;
@@ -150,7 +167,10 @@ export function leakedCredentials(deps: HttpDeps) {
     const costs = apiKey && (await readCosts(apiKey));
     const makers = await emailsOf(store, [key?.createdBy ?? ""]);
     return {
-      ...{ ...common, id: credential.id, status: credential.status, secret: credential.secret },
+      ...common,
+      id: credential.id,
+      status: credential.status,
+      secret: credential.secret,
       usable: credential.isUsable ?? null,
       usable_until: credential.isUsable === true ? toTimeOrNull(credential.until) : null,
       replaced_at: toTimeOrNull(credential.replacedAt),
@@ -248,7 +268,10 @@ export function leakedCredentials(deps: HttpDeps) {
       const error = notifies && !isOwn ? await mailHolders(others, mail) : undefined;
       return {
         object: "organization.credential.revoked" as const,
-        ...{ type, id, action, value: value ?? null },
+        type,
+        id,
+        action,
+        value: value ?? null,
         mailed_to: notifies && error === undefined ? others : [],
         mail_error: error ?? null,
       };

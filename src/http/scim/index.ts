@@ -63,9 +63,9 @@ export function scimController(deps: HttpDeps, api: AdminApi): Route[] {
 
 function discovery(deps: HttpDeps, api: AdminApi): Route[] {
   const get = (place: `/${string}`, read: (base: string) => object) =>
-    route(deps, api, `GET ${place}`, async ({ base }) => ({ body: read(base) }));
+    route(deps, api, ["GET", place], async ({ base }) => ({ body: read(base) }));
   const named = (place: `/${string}`, list: (base: string) => readonly { readonly id: string }[]) =>
-    route(deps, api, `GET ${place}/:id`, async ({ base, params: { id } }) => {
+    route(deps, api, ["GET", `${place}/:id`], async ({ base, params: { id } }) => {
       const one = list(base).find((entry) => entry.id === id);
       if (one === undefined) throw new GatewayError("not_found", "Nothing has this id");
       return { body: one };
@@ -86,7 +86,7 @@ function users(deps: HttpDeps, api: AdminApi): Route[] {
     return { status, body: select(body, query), ...(status === 201 && { location: body.meta.location }) };
   };
   return [
-    route(deps, api, "GET /Users", async ({ query, base }) => {
+    route(deps, api, ["GET", "/Users"], async ({ query, base }) => {
       const page = readPage(query);
       const { total, entries } = await listDirectoryUsers(store, readUserFilter(query), page);
       return {
@@ -96,26 +96,26 @@ function users(deps: HttpDeps, api: AdminApi): Route[] {
         ),
       };
     }),
-    route(deps, api, "GET /Users/:id", (request) => answer(request, request.params.id ?? "")),
-    route(deps, api, "POST /Users", async (request) => {
+    route(deps, api, ["GET", "/Users/:id"], (request) => answer(request, request.params.id ?? "")),
+    route(deps, api, ["POST", "/Users"], async (request) => {
       const { email, isActive = true, ...fields } = readUser(request.body);
       if (email === undefined) throw fault("invalidValue", "userName is missing: the e-mail of the user");
       const id = await createDirectoryUser(store, { by: request.admin, email, isActive, ...fields }, now());
       return await answer(request, id, 201);
     }),
-    route(deps, api, "PUT /Users/:id", async (request) => {
+    route(deps, api, ["PUT", "/Users/:id"], async (request) => {
       const { id = "" } = request.params;
       await changeDirectoryUser(store, { by: request.admin, id, fields: readUser(request.body) }, now());
       return await answer(request, id);
     }),
-    route(deps, api, "PATCH /Users/:id", async (request) => {
+    route(deps, api, ["PATCH", "/Users/:id"], async (request) => {
       const { id = "" } = request.params;
       const fields = toUserChanges(readOperations(request.body));
       await changeDirectoryUser(store, { by: request.admin, id, fields }, now());
       return await answer(request, id);
     }),
     // Their calls stay in the ledger, so the user stays too, and can be enabled again.
-    route(deps, api, "DELETE /Users/:id", async ({ admin, params: { id = "" } }) => {
+    route(deps, api, ["DELETE", "/Users/:id"], async ({ admin, params: { id = "" } }) => {
       await changeDirectoryUser(store, { by: admin, id, fields: { isActive: false } }, now());
       return {};
     }),
@@ -129,7 +129,7 @@ function groups(deps: HttpDeps, api: AdminApi): Route[] {
     return { status, body: select(body, query), ...(status === 201 && { location: body.meta.location }) };
   };
   return [
-    route(deps, api, "GET /Groups", async ({ query, base }) => {
+    route(deps, api, ["GET", "/Groups"], async ({ query, base }) => {
       const page = { ...readPage(query), withMembers: hasMembers(query) };
       const { total, entries } = await listDirectoryGroups(store, readGroupFilter(query), page);
       return {
@@ -139,24 +139,24 @@ function groups(deps: HttpDeps, api: AdminApi): Route[] {
         ),
       };
     }),
-    route(deps, api, "GET /Groups/:id", (request) => answer(request, request.params.id ?? "")),
-    route(deps, api, "POST /Groups", async (request) => {
+    route(deps, api, ["GET", "/Groups/:id"], (request) => answer(request, request.params.id ?? "")),
+    route(deps, api, ["POST", "/Groups"], async (request) => {
       const id = await createDirectoryGroup(store, { by: request.admin, fields: readGroup(request.body) }, now());
       return await answer(request, id, 201);
     }),
-    route(deps, api, "PUT /Groups/:id", async (request) => {
+    route(deps, api, ["PUT", "/Groups/:id"], async (request) => {
       const { id = "" } = request.params;
       const change = (group: Parameters<typeof changeGroup>[0]) => readGroup(request.body, group);
       await changeDirectoryGroup(store, { by: request.admin, id, change }, now());
       return await answer(request, id);
     }),
     // Without a body: the list of members may be long, and clients do not read it.
-    route(deps, api, "PATCH /Groups/:id", async ({ admin, body, params: { id = "" } }) => {
+    route(deps, api, ["PATCH", "/Groups/:id"], async ({ admin, body, params: { id = "" } }) => {
       const operations = readOperations(body);
       await changeDirectoryGroup(store, { by: admin, id, change: (group) => changeGroup(group, operations) }, now());
       return {};
     }),
-    route(deps, api, "DELETE /Groups/:id", async ({ admin, params: { id = "" } }) => {
+    route(deps, api, ["DELETE", "/Groups/:id"], async ({ admin, params: { id = "" } }) => {
       await deleteDirectoryGroup(store, { by: admin, id }, now());
       return {};
     }),
@@ -167,10 +167,9 @@ function groups(deps: HttpDeps, api: AdminApi): Route[] {
 function route(
   deps: HttpDeps,
   api: AdminApi,
-  endpoint: `${Method} /${string}`,
+  [method, place]: readonly [Method, `/${string}`],
   work: (request: ScimRequest) => Promise<ScimAnswer>,
 ): Route {
-  const [method, place] = endpoint.split(" ") as [Method, string];
   const answer = async ({ request, params }: RequestContext): Promise<Response> => {
     try {
       rejectNullCharacters(request.url, "address");

@@ -4,7 +4,11 @@ import { fromSeconds, organization, readPages, request, slowRefresh, toSeconds }
 const getAdminKeys = async () => {
   const keys = await readPages((query) => request(organization.admin_api_keys.get({ query })));
   return keys.map(({ id, name, scopes, allowed_networks, owner, ...times }) => ({
-    ...{ id, name, scopes, allowed_networks, created_by: owner.name },
+    id,
+    name,
+    scopes,
+    allowed_networks,
+    created_by: owner.name,
     created_at: fromSeconds(times.created_at),
     last_used_at: fromSeconds(times.last_used_at),
     expires_at: fromSeconds(times.expires_at),

@@ -26,7 +26,11 @@ const shownMax = 1000;
 const getVouchers = async () => {
   const vouchers = await readPages((query) => request(organization.vouchers.get({ query })), shownMax);
   return vouchers.map(({ id, usd, status, redeemed_by, redeemed_by_email, created_at, expires_at }) => ({
-    ...{ id, usd, status, redeemed_by, redeemed_by_email },
+    id,
+    usd,
+    status,
+    redeemed_by,
+    redeemed_by_email,
     created_at: fromSeconds(created_at),
     expires_at: fromSeconds(expires_at),
   }));
