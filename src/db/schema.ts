@@ -423,6 +423,8 @@ interface UsersTable {
   current_account_id: Generated<string | null>;
   /** The id of the person at the identity provider that provisions users; null: none has set it. */
   external_id: Generated<string | null>;
+  /** When that provider deleted them; null: it did not. It no longer sees them while they are disabled. */
+  deprovisioned_at: Generated<number | null>;
   created_at: string;
   updated_at: string;
 }

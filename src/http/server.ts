@@ -31,7 +31,7 @@ import { signInController } from "./dashboard-api/sign-in.ts";
 import type { HttpDeps, ModuleHooks, Sockets } from "./deps.ts";
 import { noRouteHandler } from "./lifecycle/errors.ts";
 import { allowOrigin, nosniff } from "./lifecycle/headers.ts";
-import type { ClientFormat } from "./lifecycle/http-call.ts";
+import type { ClientFormat, ErrorFormat } from "./lifecycle/http-call.ts";
 import { methodsOf, mount } from "./lifecycle/mount.ts";
 import { toApiPath } from "./lifecycle/origin.ts";
 import { below, type Route } from "./lifecycle/route.ts";
@@ -39,7 +39,7 @@ import { pagesFirst, staticRoutes } from "./lifecycle/static-assets.ts";
 import { type ListenOptions, listen } from "./listen.bun.ts";
 import { type HttpModule, hooksOf } from "./module.ts";
 import { ResponsesSockets } from "./responses-socket/index.ts";
-import { scimController } from "./scim/index.ts";
+import { isScimPath, scimController, scimErrorFormat } from "./scim/index.ts";
 
 /** The HTTP server: the API below the base path and `/v1`, the dashboard and its API, health, metrics and the API's documentation. */
 export function createHttp(parts: Omit<HttpDeps, "server" | keyof ModuleHooks>, modules: readonly HttpModule[]) {
@@ -139,12 +139,13 @@ const inbounds: readonly ClientFormat[] = [
 ];
 
 /**
- * Format of the client of a request, for its errors: Anthropic's clients say that they are; others by the first part of the
- * path, or by its end where their base URL may be wrong.
+ * Format of the client of a request, for its errors: identity providers by the path; Anthropic's clients say that they are;
+ * others by the first part of the path, or by its end where their base URL may be wrong.
  */
-function inboundOf({ url, headers }: Request, basePath: string): ClientFormat | undefined {
-  if (headers.has("anthropic-version")) return messagesInbound;
+function inboundOf({ url, headers }: Request, basePath: string): ErrorFormat | undefined {
   const path = URL.parse(url)?.pathname ?? "";
+  if (isScimPath(path, basePath)) return scimErrorFormat;
+  if (headers.has("anthropic-version")) return messagesInbound;
   const [, , first] = toApiPath(path, basePath).split("/");
   const ofFirst = inbounds.find(({ endpoints }) => endpoints.some((endpoint) => endpoint.split("/")[1] === first));
   return ofFirst ?? inbounds.find(({ endpoints }) => endpoints.some((endpoint) => endsAs(endpoint, path)));

@@ -410,6 +410,7 @@ export async function enableAccount(db: Transaction<Database>, accountId: string
     .where("id", "=", accountId)
     .executeTakeFirstOrThrow();
   if (numUpdatedRows === 0n) throw unknownAccount(accountId);
+  await db.updateTable("users").set({ deprovisioned_at: null }).where("account_id", "=", accountId).execute();
 }
 
 /** The row of an account with the columns that {@link accountsQuery} adds. */

@@ -1,6 +1,6 @@
 /** Users and groups as an identity provider manages them. A user is a person whose e-mail is verified. */
 import { randomBytes } from "node:crypto";
-import type { Transaction } from "kysely";
+import type { ExpressionBuilder, Transaction } from "kysely";
 import { type Administrator, createAudited, recordAudit } from "../audit/index.ts";
 import { GatewayError } from "../contract/index.ts";
 import { type Database, inTransaction, type OpenTransaction, type Store, type TransactionScope } from "../db/index.ts";
@@ -71,11 +71,16 @@ export interface UserFilter {
   readonly name?: string;
 }
 
+/** Whether an identity provider sees a person: one that it deleted is gone for it, until somebody enables them. */
+function isListed(where: ExpressionBuilder<Database, "users" | "accounts">) {
+  return where.and([
+    where("users.email_verified", "=", 1),
+    where.or([where("users.deprovisioned_at", "is", null), where("accounts.disabled_at", "is", null)]),
+  ]);
+}
+
 function usersQuery(db: Store["db"], { id, email, externalId, name }: UserFilter) {
-  let query = db
-    .selectFrom("users")
-    .innerJoin("accounts", "accounts.id", "users.account_id")
-    .where("users.email_verified", "=", 1);
+  let query = db.selectFrom("users").innerJoin("accounts", "accounts.id", "users.account_id").where(isListed);
   if (id !== undefined) query = query.where("accounts.id", "=", id);
   if (email !== undefined) query = query.where("accounts.email", "=", email.trim().toLowerCase());
   if (externalId !== undefined) query = query.where("users.external_id", "=", externalId);
@@ -140,7 +145,7 @@ export async function readDirectoryUser(store: Pick<Store, "db">, id: string): P
 
 /**
  * Makes a user. The identity provider vouches for the e-mail: an account that somebody else only signed up with is taken
- * back from them, and an account that nobody signs in to gets its user. Returns the id.
+ * back from them, an account that nobody signs in to gets its user, and a user that was deleted is there again. Returns the id.
  *
  * @throws {GatewayError} `conflict` when there is such a user, `invalid_request` for a field.
  */
@@ -154,7 +159,8 @@ export function createDirectoryUser(
     const email = parseEmail(text);
     await lockOwners(db);
     const present = await findAccount(scope, email);
-    if (present?.holder === "verified") throw takenEmail(email, undefined);
+    if ((await listDirectoryUsers(scope, { email }, { offset: 0, limit: 1 })).total > 0)
+      throw takenEmail(email, undefined);
     if (present?.holder === "claimed") await giveToHolder(db, { accountId: present.id, by: by.accountId }, now);
     const actions = accountActions(
       createAudited(scope, () => now),
@@ -162,6 +168,7 @@ export function createDirectoryUser(
     );
     const id = present?.id ?? (await actions.createAccount(by, { email })).id;
     await createUser(db, { accountId: id, role: "member", emailVerified: true }, now);
+    await db.updateTable("users").set({ deprovisioned_at: null }).where("account_id", "=", id).execute();
     await recordAudit(
       scope,
       { accountId: by.accountId, action: "account.provision", subject: id, detail: { email } },
@@ -182,6 +189,20 @@ export function changeDirectoryUser(
     await lockOwners(scope.db);
     await readDirectoryUser(scope, id);
     await change(scope, { by, id, fields }, now);
+  });
+}
+
+/** Deletes a user for the identity provider. They are disabled: their account and its calls stay. @throws {GatewayError} */
+export function deleteDirectoryUser(
+  store: TransactionScope,
+  { by, id }: { readonly by: Administrator; readonly id: string },
+  now: number,
+): Promise<void> {
+  return inTransaction(store, async (scope) => {
+    await changeDirectoryUser(scope, { by, id, fields: { isActive: false, externalId: null } }, now);
+    await scope.db.updateTable("users").set({ deprovisioned_at: now }).where("account_id", "=", id).execute();
+    const detail = { deleted: true };
+    await recordAudit(scope, { accountId: by.accountId, action: "account.provision", subject: id, detail }, now);
   });
 }
 
@@ -250,8 +271,10 @@ export async function listDirectoryGroups(
     const groups = db
       .selectFrom("directory_members")
       .innerJoin("users", "users.id", "directory_members.user_id")
+      .innerJoin("accounts", "accounts.id", "users.account_id")
       .select("directory_members.group_id")
-      .where("users.account_id", "=", memberId);
+      .where("users.account_id", "=", memberId)
+      .where(isListed);
     query = query.where("id", "in", groups);
   }
   const { total } = await query.select((select) => select.fn.countAll().as("total")).executeTakeFirstOrThrow();
@@ -310,6 +333,7 @@ async function membersOf(
     .innerJoin("accounts", "accounts.id", "users.account_id")
     .select(["directory_members.group_id", "accounts.id", "accounts.email"])
     .where("directory_members.group_id", "in", groupIds)
+    .where(isListed)
     .orderBy("accounts.id")
     .execute();
   for (const { group_id, id, email } of rows) {
@@ -476,8 +500,11 @@ async function write(
 /** @throws {GatewayError} `invalid_request` for an id of nobody. */
 async function readUserIds(db: Transaction<Database>, accountIds: readonly string[]): Promise<string[]> {
   if (accountIds.length === 0) return [];
-  const query = db.selectFrom("users").select(["id", "account_id"]).where("email_verified", "=", 1);
-  const users = await query.where("account_id", "in", accountIds).execute();
+  const query = db.selectFrom("users").innerJoin("accounts", "accounts.id", "users.account_id").where(isListed);
+  const users = await query
+    .select(["users.id", "users.account_id"])
+    .where("users.account_id", "in", accountIds)
+    .execute();
   if (users.length === accountIds.length) return users.map(({ id }) => id);
   const present = new Set(users.map(({ account_id }) => account_id));
   const unknown = accountIds.find((accountId) => !present.has(accountId)) ?? "";

@@ -63,6 +63,7 @@ export {
   type DirectoryUser,
   type DirectoryUserFields,
   deleteDirectoryGroup,
+  deleteDirectoryUser,
   type GroupFilter,
   listDirectoryGroups,
   listDirectoryUsers,

@@ -352,6 +352,7 @@ create table users (
   image text,
   current_account_id text,
   external_id text,
+  deprovisioned_at bigint,
   created_at text not null,
   updated_at text not null
 ) without rowid;

@@ -10,7 +10,7 @@ import { toOpenaiError } from "../../protocols/inbound.ts";
 import type { HttpDeps } from "../deps.ts";
 import { recordRefusal } from "./execute.ts";
 import { dataHeaders, exposeResponse, type ResponseHeaders } from "./headers.ts";
-import { type ClientFormat, type HttpCall, readClientRequestId } from "./http-call.ts";
+import { type ErrorFormat, type HttpCall, readClientRequestId } from "./http-call.ts";
 import { invalidHost, parseUrl } from "./origin.ts";
 import { limitHeaders, toGatewayError, toHeaderText } from "./respond.ts";
 import { notFoundPage } from "./static-assets.ts";
@@ -21,7 +21,7 @@ interface FailedRequest {
   /** Absent for a request without a valid API key. */
   call?: HttpCall | undefined;
   /** The client's format, where there is no call. */
-  inbound?: ClientFormat | undefined;
+  inbound?: ErrorFormat | undefined;
   /** Capability of the endpoint, where there is no call. */
   capability?: Capability | undefined;
   headers?: ResponseHeaders;
@@ -111,7 +111,7 @@ async function countRefused(deps: HttpDeps, call: HttpCall, { code }: GatewayErr
 interface Server {
   methodsOf(path: string): string[];
   /** Format of the client of a request; absent: OpenAI's envelope. */
-  inboundOf(request: Request): ClientFormat | undefined;
+  inboundOf(request: Request): ErrorFormat | undefined;
 }
 
 /** Answers a request that no route answers, or whose URL cannot be read. */
@@ -162,7 +162,7 @@ async function noEndpoint(
     methods: string[];
     meant?: string | undefined;
     isApi: boolean;
-    inbound: ClientFormat | undefined;
+    inbound: ErrorFormat | undefined;
   },
 ): Promise<Response> {
   // The server takes a path as it is sent: one with a fragment only looks like an endpoint.

@@ -33,6 +33,9 @@ export type ClientFormat = Pick<
   | "headersOf"
 >;
 
+/** The part of a client's format that errors need. */
+export type ErrorFormat = Pick<ClientFormat, "toError" | "triesWebSocket">;
+
 /** Idle sockets are closed after this; the maximum that Bun accepts. */
 const idleSecondsMax = 255;
 

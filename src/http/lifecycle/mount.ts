@@ -5,13 +5,13 @@ import type { Elysia } from "elysia";
 import type { HttpDeps } from "../deps.ts";
 import { errorResponse } from "./errors.ts";
 import { exposeResponse } from "./headers.ts";
-import type { ClientFormat } from "./http-call.ts";
+import type { ErrorFormat } from "./http-call.ts";
 import type { Method, RequestContext, Route } from "./route.ts";
 
 /** All routes of a server have this in common. */
 interface Server {
   /** The client's format of a request whose route has no format; absent: OpenAI's envelope. */
-  inboundOf(request: Request): ClientFormat | undefined;
+  inboundOf(request: Request): ErrorFormat | undefined;
   /** Origins whose pages may read the responses; none by default. */
   readonly corsOrigins?: readonly string[];
 }

@@ -1,4 +1,5 @@
 import { GatewayError } from "../../contract/index.ts";
+import type { ErrorFormat } from "../lifecycle/http-call.ts";
 
 /** Kinds of errors that SCIM tells apart (RFC 7644, section 3.12). */
 export type ScimType =
@@ -27,16 +28,22 @@ export function fault(type: ScimType, message: string): GatewayError {
   return new GatewayError("invalid_request", message, { publicCode: type });
 }
 
-/** The body of an error (RFC 7644, section 3.12), where the status is text. */
-export function toErrorBody(error: GatewayError | undefined, { status, detail }: { status: number; detail: string }) {
-  const type = error && typeOf(error);
-  return {
-    schemas: ["urn:ietf:params:scim:api:messages:2.0:Error"],
-    ...(type !== undefined && { scimType: type }),
-    detail,
-    status: String(status),
-  };
-}
+export const mediaType = "application/scim+json";
+
+/** Writes errors as RFC 7644 has them (section 3.12), where the status is text. */
+export const scimErrorFormat: ErrorFormat = {
+  toError(error) {
+    const { status, message } = error;
+    const type = typeOf(error);
+    const body = {
+      schemas: ["urn:ietf:params:scim:api:messages:2.0:Error"],
+      ...(type !== undefined && { scimType: type }),
+      detail: message,
+      status: String(status),
+    };
+    return { status, body, headers: { "content-type": mediaType } };
+  },
+};
 
 /** Fields whose value somebody else has. */
 const uniqueFields: ReadonlySet<string> = new Set(["email", "displayName"]);

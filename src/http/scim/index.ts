@@ -9,6 +9,7 @@ import {
   type DirectoryGroup,
   type DirectoryUser,
   deleteDirectoryGroup,
+  deleteDirectoryUser,
   type GroupFilter,
   hasScope,
   listDirectoryGroups,
@@ -19,13 +20,12 @@ import {
 } from "../../tenants/index.ts";
 import { type AdminApi, lacksScope } from "../admin-api/guard.ts";
 import type { HttpDeps } from "../deps.ts";
-import { errorResponse } from "../lifecycle/errors.ts";
 import { dataHeaders } from "../lifecycle/headers.ts";
 import { clientOrigin, parseUrl } from "../lifecycle/origin.ts";
 import { declaredBytes, parseBody, readBodyText } from "../lifecycle/read-body.ts";
 import { below, type Method, type RequestContext, type Route } from "../lifecycle/route.ts";
 import { rejectNullCharacters } from "../lifecycle/session.ts";
-import { fault, toErrorBody } from "./fault.ts";
+import { fault, mediaType } from "./fault.ts";
 import { parseFilter } from "./filter.ts";
 import { changeGroup, readGroup, readOperations, readUser, toUserChanges } from "./patch.ts";
 import { groupSchema, pageMax, resourceTypes, schemas, serviceProviderConfig, userSchema } from "./schemas.ts";
@@ -34,7 +34,6 @@ const path = "/scim/v2";
 /** The longest body: a group with some thousand members. */
 const bodyBytesMax = 1024 * 1024;
 const pageDefault = 100;
-const mediaType = "application/scim+json";
 
 /** A request of an admin key that may do it. */
 interface ScimRequest {
@@ -54,9 +53,18 @@ interface ScimAnswer {
   readonly location?: string;
 }
 
+export { scimErrorFormat } from "./fault.ts";
+
+/** Whether a path is below `/scim/v2`, also where no route is. */
+export function isScimPath(pathname: string, basePath: string): boolean {
+  return prefixes(basePath).some((prefix) => pathname.startsWith(`${prefix}${path}/`));
+}
+
+const prefixes = (basePath: string) => [...new Set(["", basePath])];
+
 /** The routes below `/scim/v2`, at the root and below the base path of the API. */
 export function scimController(deps: HttpDeps, api: AdminApi): Route[] {
-  return [...new Set(["", deps.config.basePath])].flatMap((prefix) =>
+  return prefixes(deps.config.basePath).flatMap((prefix) =>
     below(`${prefix}${path}`, [...discovery(deps, api), ...users(deps, api), ...groups(deps, api)]),
   );
 }
@@ -114,9 +122,8 @@ function users(deps: HttpDeps, api: AdminApi): Route[] {
       await changeDirectoryUser(store, { by: request.admin, id, fields }, now());
       return await answer(request, id);
     }),
-    // Their calls stay in the ledger, so the user stays too, and can be enabled again.
     route(deps, api, ["DELETE", "/Users/:id"], async ({ admin, params: { id = "" } }) => {
-      await changeDirectoryUser(store, { by: admin, id, fields: { isActive: false } }, now());
+      await deleteDirectoryUser(store, { by: admin, id }, now());
       return {};
     }),
   ];
@@ -171,17 +178,13 @@ function route(
   work: (request: ScimRequest) => Promise<ScimAnswer>,
 ): Route {
   const answer = async ({ request, params }: RequestContext): Promise<Response> => {
-    try {
-      rejectNullCharacters(request.url, "address");
-      const admin = await admit(api, request, method === "GET" ? "read" : "write");
-      const body = method === "GET" || method === "DELETE" ? undefined : await readBody(deps, request);
-      const url = parseUrl(request);
-      const origin = deps.config.publicUrl ?? clientOrigin(request);
-      const base = `${origin}${url.pathname.slice(0, url.pathname.indexOf(path))}${path}`;
-      return send(request, await work({ request, admin, params, query: url.searchParams, body, base }));
-    } catch (error) {
-      return await refuse(deps, request, error);
-    }
+    rejectNullCharacters(request.url, "address");
+    const admin = await admit(api, request, method === "GET" ? "read" : "write");
+    const body = method === "GET" || method === "DELETE" ? undefined : await readBody(deps, request);
+    const url = parseUrl(request);
+    const origin = deps.config.publicUrl ?? clientOrigin(request);
+    const base = `${origin}${url.pathname.slice(0, url.pathname.indexOf(path))}${path}`;
+    return send(request, await work({ request, admin, params, query: url.searchParams, body, base }));
   };
   return { method, path: place, answer };
 }
@@ -207,21 +210,6 @@ function send(request: Request, { status = 200, body, location }: ScimAnswer): R
   const headers = { ...dataHeaders(request), ...(location !== undefined && { location }) };
   if (body === undefined) return new Response(null, { status: 204, headers });
   return Response.json(body, { status, headers: { ...headers, "content-type": mediaType } });
-}
-
-/** The error with its headers, in the form of SCIM. */
-async function refuse(deps: HttpDeps, request: Request, error: unknown): Promise<Response> {
-  const { status, headers, body } = await toRefusal(deps, request, error);
-  headers.set("content-type", mediaType);
-  return Response.json(body, { status, headers });
-}
-
-async function toRefusal(deps: HttpDeps, request: Request, error: unknown) {
-  const response = await errorResponse(deps, error, { request });
-  const { error: detail } = (await response.json()) as { error: { message: string } };
-  const { status, headers } = response;
-  const body = toErrorBody(error instanceof GatewayError ? error : undefined, { status, detail: detail.message });
-  return { status, headers: new Headers(headers), body };
 }
 
 /** Whether an answer has the members of groups: they are long lists. */

@@ -42,12 +42,14 @@ export function resourceTypes(base: string) {
 }
 
 interface Attribute {
-  readonly type?: "string" | "boolean" | "complex";
+  readonly type?: "string" | "boolean" | "complex" | "reference";
+  /** The type of the resource of a reference. */
+  readonly of?: "User" | "Group";
   readonly description: string;
   readonly required?: true;
   readonly caseExact?: true;
   readonly multiValued?: true;
-  readonly readOnly?: true;
+  readonly mutability?: "readOnly" | "immutable";
   readonly isUnique?: true;
   readonly parts?: Readonly<Record<string, Attribute>>;
 }
@@ -63,21 +65,22 @@ const attributes: Readonly<Record<string, Readonly<Record<string, Attribute>>>> 
       type: "complex",
       description: "The e-mail of userName",
       multiValued: true,
-      readOnly: true,
+      mutability: "readOnly",
       parts: {
-        value: { description: "The address", readOnly: true },
-        type: { description: "work", readOnly: true },
-        primary: { type: "boolean", description: "True", readOnly: true },
+        value: { description: "The address", mutability: "readOnly" },
+        type: { description: "work", mutability: "readOnly" },
+        primary: { type: "boolean", description: "True", mutability: "readOnly" },
       },
     },
     groups: {
       type: "complex",
       description: "The groups that the person is in",
       multiValued: true,
-      readOnly: true,
+      mutability: "readOnly",
       parts: {
-        value: { description: "The id of the group", readOnly: true },
-        display: { description: "Its name", readOnly: true },
+        value: { description: "The id of the group", mutability: "readOnly" },
+        display: { description: "Its name", mutability: "readOnly" },
+        $ref: { type: "reference", of: "Group", description: "The address of the group", mutability: "readOnly" },
       },
     },
   },
@@ -89,8 +92,9 @@ const attributes: Readonly<Record<string, Readonly<Record<string, Attribute>>>> 
       description: "The people of the group",
       multiValued: true,
       parts: {
-        value: { description: "The id of a user" },
-        display: { description: "Their e-mail", readOnly: true },
+        value: { description: "The id of a user", mutability: "immutable" },
+        display: { description: "Their e-mail", mutability: "readOnly" },
+        $ref: { type: "reference", of: "User", description: "The address of the user", mutability: "immutable" },
       },
     },
   },
@@ -109,7 +113,7 @@ export function schemas(base: string) {
 }
 
 function toDefinition([name, attribute]: [string, Attribute]): object {
-  const { type = "string", description, parts, isUnique = false } = attribute;
+  const { type = "string", description, of, parts, isUnique = false } = attribute;
   return {
     name,
     type,
@@ -117,9 +121,10 @@ function toDefinition([name, attribute]: [string, Attribute]): object {
     description,
     required: attribute.required ?? false,
     caseExact: attribute.caseExact ?? false,
-    mutability: attribute.readOnly ? "readOnly" : "readWrite",
+    mutability: attribute.mutability ?? "readWrite",
     returned: "default",
     uniqueness: isUnique ? "server" : "none",
+    ...(of !== undefined && { referenceTypes: [of] }),
     ...(parts !== undefined && { subAttributes: Object.entries(parts).map(toDefinition) }),
   };
 }

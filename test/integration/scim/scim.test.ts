@@ -57,10 +57,45 @@ describe("the flow of Entra", () => {
     expect((await scim("PATCH", path, entra.disable)).body.active).toBe(false);
     expect((await scim("PATCH", path, entra.enable)).body.active).toBe(true);
     expect((await scim("PATCH", path, entra.disableByFlag)).body.active).toBe(false);
-    expect((await scim("DELETE", path)).status).toBe(204);
     // Soft-deleted there, and restored.
     expect((await scim("GET", entra.findUser(email))).body.Resources[0].active).toBe(false);
     expect((await scim("PATCH", path, entra.enable)).body.active).toBe(true);
+  });
+
+  test("does not find a user that it deleted, until it creates them again or an administrator enables them", async () => {
+    const email = emailOf("dee");
+    const id = await newUser(email);
+    const path = `/Users/${id}`;
+    const group = await scim("POST", "/Groups", { displayName: "of Dee", members: [{ value: id }] });
+    const seen = async () => [
+      (await scim("GET", path)).status,
+      (await scim("GET", entra.findUser(email))).body.totalResults,
+      (await scim("GET", `/Groups/${group.body.id}`)).body.members.length,
+      (await scim("GET", `/Groups?filter=members%20eq%20%22${id}%22`)).body.totalResults,
+    ];
+    expect(await seen()).toEqual([200, 1, 1, 1]);
+    expect((await scim("DELETE", path)).status).toBe(204);
+    expect(await seen()).toEqual([404, 0, 0, 0]);
+    for (const answer of [
+      await scim("DELETE", path),
+      await scim("PATCH", path, entra.enable),
+      await scim("PUT", path, { userName: email }),
+    ]) {
+      expect([answer.status, answer.body.status]).toEqual([404, "404"]);
+    }
+    const other = await scim("POST", "/Groups", { displayName: "of others" });
+    const added = await scim("PATCH", `/Groups/${other.body.id}`, entra.addMember(id));
+    expect([added.status, added.body.scimType]).toEqual([400, "invalidValue"]);
+    const again = await scim("POST", "/Users", entra.newUser(email, "ext-dee"));
+    expect([again.status, again.body.id, again.body.active]).toEqual([201, id, true]);
+    expect(await seen()).toEqual([200, 1, 1, 1]);
+    expect((await scim("DELETE", path)).status).toBe(204);
+    const off = await scim("POST", "/Users", { userName: email, active: false });
+    expect([off.status, off.body.id, off.body.active]).toEqual([201, id, false]);
+    expect((await scim("DELETE", path)).status).toBe(204);
+    const { accounts } = scimGateway.gateway.app;
+    await accounts.setDisabled(id, false);
+    expect((await scim("GET", path)).body).toMatchObject({ active: true, userName: email });
   });
 
   test("creates a group, and adds and removes its members one by one", async () => {
@@ -401,6 +436,8 @@ describe("a request of SCIM", () => {
     [404, undefined, "DELETE", "/Users/acc_none", undefined],
     [404, undefined, "PATCH", "/Groups/grp_none", entra.addMember("acc_none")],
     [404, undefined, "GET", "/Schemas/none", undefined],
+    [404, undefined, "GET", "/Devices", undefined],
+    [405, undefined, "POST", "/Users/acc_none", {}],
   ])("with a mistake gets %i %p: %s %s", async (status, type, method, path, body) => {
     const answer = await scim(method, path, body);
     expect(answer.headers.get("content-type")).toBe("application/scim+json");
