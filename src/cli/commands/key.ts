@@ -174,12 +174,13 @@ function toCallerJson({ network, program, requests, firstAt, lastAt, isNew }: Ca
   return { network, program, requests, ...times, is_new: isNew };
 }
 
-const secretNames = {
-  current: "its secret",
-  previous: "its secret before the latest rotation",
-  other: "not its secret, or an older one",
-  unchecked: "its id alone",
-} as const;
+/** Says what the secret that was found is, and whether it opens anything. */
+function describeSecret({ secret, isUsable }: Pick<LeakedCredential, "secret" | "isUsable">): string {
+  if (secret === "unchecked") return "found by its id; the secret was not compared";
+  if (secret === "other") return "not its secret, or an older one";
+  const which = secret === "current" ? "its secret" : "its secret before the latest rotation";
+  return `${which}, which ${isUsable === true ? "WORKS" : "does not work"}`;
+}
 
 async function describeLeaked(
   { store, accounts }: Pick<OpenedStore, "store" | "accounts">,
@@ -218,12 +219,10 @@ async function describeLeaked(
     cost_30_days_usd: apiKey === undefined ? null : formatUsd(month ?? 0),
     callers: callers.map(toCallerJson),
   };
-  const force =
-    isUsable === undefined ? "secret not compared" : isUsable ? "its secret WORKS" : "its secret does not work";
   const whose = owner === undefined ? "" : ` of ${accountLabel(owner)}`;
   const end = apiKey === undefined ? `modelgate admin-key revoke ${id}` : `modelgate key revoke ${apiKey.id}`;
   const lines = [
-    `${type.replace("_", " ")} ${id}, “${key?.name ?? ""}”${whose}: ${force} (${status}; ${secretNames[secret]})`,
+    `${type.replace("_", " ")} ${id}, “${key?.name ?? ""}”${whose}: ${describeSecret(credential)}; the key is ${status}`,
     ...(credential.replacedAt === undefined ? [] : [`replaced ${formatMinute(credential.replacedAt)}`]),
     key?.lastUsedAt === undefined ? "never used" : `last used ${formatMinute(key.lastUsedAt)}`,
     ...(apiKey === undefined ? [] : [`cost ${json.cost_today_usd} USD today, ${json.cost_30_days_usd} USD in 30 days`]),

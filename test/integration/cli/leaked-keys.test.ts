@@ -21,7 +21,7 @@ describe("key find", () => {
     const shown = await bench.run("key", "find");
     expect(shown).toMatchObject({ code: 0, stderr: "" });
     expect(shown.stdout).toStartWith(
-      `api key ${made.id}, “laptop” of ada@example.org: its secret WORKS (active; its secret)`,
+      `api key ${made.id}, “laptop” of ada@example.org: its secret, which WORKS; the key is active`,
     );
     expect(shown.stdout).toContain(`modelgate key revoke ${made.id}`);
     expect(shown.stdout).not.toContain(made.key.split("-").at(-1) as string);
