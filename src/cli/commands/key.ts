@@ -1,6 +1,6 @@
 import { accountLabel, formatUsd, GatewayError, type KeyLimits } from "../../contract/index.ts";
 import { findCredentials, type HashedCredential, hashCredentials } from "../../dashboard/data/find-credentials.ts";
-import { findLeaked } from "../../identity/index.ts";
+import { findLeaked, type LeakedCredential } from "../../identity/index.ts";
 import { type ApiKey, cacheMarksSettings, graceSecondsDefault } from "../../keys/index.ts";
 import { readKeyCallers, readKeyCosts } from "../../reports/index.ts";
 import { defineCommand, UsageError } from "../command.ts";
