@@ -30,6 +30,7 @@ const sentences: AuditTexts["sentences"] = {
   "account.credit": ({ usd, note, repeated }) =>
     `Added ${toUsd(usd)} credit: ${note}${repeated === true ? " (already booked, so nothing was added)" : ""}`,
   "account.debit": ({ usd, note }) => `Deducted ${toUsd(usd)}: ${note}`,
+  "account.reverse": ({ usd, note }) => `Reversed a credit of ${toUsd(usd)}: ${String(note).replace("Reversal: ", "")}`,
   "account.quota": ({ tokens }) =>
     typeof tokens === "number"
       ? `Set the free quota to ${formatCount(tokens)} tokens per day`
