@@ -93,8 +93,7 @@ export const walletReverse = defineCommand({
   args: ["ID"],
   example: 'wallet reverse credit:acc_1:invoice-7 --note "Meant 5, not 50000"',
   async run(_context, { flags, args, config, now }) {
-    const [transactionId] = args;
-    const credit = { by: commandLine, transactionId, note: flags.note };
+    const credit = { by: commandLine, transactionId: args.ID, note: flags.note };
     const { entryId, nanodollars, balanceNanodollars } = await withStore(config, ({ store }) =>
       reverseAudited(store, credit, () => now),
     );

@@ -138,6 +138,8 @@ export function toAccountJson(account: Account) {
     name: account.name ?? null,
     free_tokens_per_day: account.freeTokensPerDay ?? null,
     allowed_models: account.allowedModels ?? null,
+    /** Its budget bounds paid calls in place of its wallet, whose balance shows what it owes. */
+    billed_afterwards: account.isBilledAfterwards,
     created_at: toIso(account.createdAt),
     disabled_at: toIso(account.disabledAt),
   };

@@ -154,6 +154,7 @@ const groups: readonly AuditGroup[] = [
       invite: "Invitation created",
       credit: "Credit added",
       debit: "Credit deducted",
+      reverse: "Credit reversed",
       quota: "Free quota set",
       limits: "Limits set",
       invitation_delete: "Invitation deleted",
