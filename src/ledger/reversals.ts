@@ -12,7 +12,7 @@ export interface Reversal {
   /** The debit that takes it back. */
   readonly entryId: string;
   readonly accountId: string;
-  /** Of the debit, so negative. */
+  /** The amount of the debit, which is negative. */
   readonly nanodollars: number;
   readonly note: string;
   readonly balanceNanodollars: number;

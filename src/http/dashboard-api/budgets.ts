@@ -52,7 +52,7 @@ export function allBudgetsController(deps: HttpDeps) {
           key_label: key === null ? null : (keys.get(key) ?? key),
           limit_usd: formatUsd(limitNanodollars),
           spent_usd: spent,
-          /** Of a budget of each by itself: who spent the most of it. */
+          /** The largest spender of a budget of each by itself. */
           top:
             top === undefined || isOfOne
               ? null

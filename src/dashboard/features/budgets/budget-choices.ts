@@ -1,6 +1,6 @@
 import type { BudgetPeriod, BudgetSubject } from "./api.ts";
 
-/** What a new budget counts, as far as the form has it. */
+/** The calls that a new budget counts, as far as the form has them. */
 export interface BudgetChoice {
   /** Over each account, in place of those of one account. */
   readonly isOfGateway: boolean;

@@ -53,10 +53,10 @@ function AllBudgetsSection({ mayManage }: { mayManage: boolean }) {
   const budgets = useAllBudgets();
   const [search, setSearch] = useParam("search");
   const [act, setAct] = useState<BudgetAct>();
-  const wanted = search.trim().toLowerCase();
+  const query = search.trim().toLowerCase();
   const fits = (row: AnyBudget) =>
     [toTitle(row), row.account?.label, row.top?.account_label, row.top?.name].some((text) =>
-      text?.toLowerCase().includes(wanted),
+      text?.toLowerCase().includes(query),
     );
   const start = (kind: BudgetAct["kind"], budget: AnyBudget) => {
     const account = budget.account?.id ?? eachAccount;

@@ -81,7 +81,7 @@ export function BudgetsPart({
   );
 }
 
-/** What is done with a budget of a list. */
+/** An action on a budget of a list. */
 export interface BudgetAct {
   readonly kind: "edit" | "delete" | "spending";
   readonly budget: Budget;
