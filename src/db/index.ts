@@ -3,7 +3,16 @@ export type { Blobs, StoredBlob } from "./blobs.ts";
 export { countedName, isOwnBudget, namesOf, ownBudgetId } from "./budgets.ts";
 export { callKeyOfTime, openColumns, toCallKey } from "./call-columns.ts";
 export { type Contents, createContents, type NewContent } from "./contents.ts";
-export { dayOf, daysOfPeriod, endOfPeriod, isInPeriod, isInRun, startOfDay, startOfPeriod } from "./dates.ts";
+export {
+  dayOf,
+  daysOfPeriod,
+  endOfPeriod,
+  isInPeriod,
+  isInRun,
+  raisedBudget,
+  startOfDay,
+  startOfPeriod,
+} from "./dates.ts";
 export { deleteInBatches } from "./delete-in-batches.ts";
 export { countEarlierCalls, countedFrom, readLastEnd } from "./earlier-calls.ts";
 export {

@@ -377,7 +377,7 @@ type NamedColumn =
 
 /** Movements of wallets other than charges of calls; append-only. */
 interface TransactionsTable {
-  /** `credit:<account>:<reference>`, or of a voucher: the primary key prevents repeats. */
+  /** `credit:<account>:<reference>`, of a payment, a voucher or a reversal: the primary key prevents repeats. */
   id: string;
   account_id: string;
   kind: "credit" | "debit";

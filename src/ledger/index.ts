@@ -4,6 +4,15 @@ export { RedisRefused } from "./limit-errors.ts";
 export { createPruner, nextAccount, type PrunerOptions } from "./prune-calls.ts";
 export { openRedisTurns } from "./redis/redis-turns.ts";
 export { type RemoteCall, type RemoteCalls, remoteCalls, remoteCallsMax } from "./remote-calls.ts";
+export {
+  type CreditToReverse,
+  irreversibleReasons,
+  type Reversal,
+  readReversed,
+  reverseCredit,
+  reversedBy,
+  whyIrreversible,
+} from "./reversals.ts";
 export { type Verification, verifyLedger } from "./verify.ts";
 export {
   type Credit,

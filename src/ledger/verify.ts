@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from "kysely";
 import { callSums, countedName, dayOf, isDamage, isUncounted, type Store, startOfDay } from "../db/index.ts";
+import { findWrongReversals } from "./reversals.ts";
 
 /** The result of {@link verifyLedger}. */
 export interface Verification {
@@ -19,7 +20,7 @@ export interface Verification {
 type Counts = Readonly<Record<"wallets" | "transactions" | "calls" | "open" | "abandoned" | "pruned", number>>;
 
 /**
- * Recomputes every balance from the transactions and the charges of calls, every charge from its call's cost, every quota
+ * Recomputes every balance from the transactions and the charges of calls, every reversal from its credit, every charge from its call's cost, every quota
  * day, day of charges of an account and a key, and budget from the calls, and every sum of the roll-up from the calls that it has counted,
  * and compares with what is written. The account of every row has to exist, and its key to be a key of that account. Each
  * comparison is one statement and so sees one state of the ledger, also while a gateway is running. Of the days whose calls
@@ -33,6 +34,7 @@ export async function verifyLedger(store: Store, now: number = Date.now()): Prom
   const comparisons: (Comparison | typeof findWrongCharges)[] = [
     wallets,
     findWrongCharges,
+    (opened: Store) => findWrongReversals(opened, differencesMax),
     findStrayRows,
     findStraySums,
     ...sumsOfDays.map(compareDays),

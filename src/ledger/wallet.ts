@@ -11,6 +11,8 @@ export interface Credit {
   note: string;
   /** Identifies the payment, to count a repeated request once; at most 200 characters. Absent: each call counts. */
   reference?: string | undefined;
+  /** Money of a payment provider, which gives it back itself. */
+  isPayment?: boolean;
 }
 
 /** A wallet after a credit. */
@@ -21,7 +23,7 @@ export interface CreditResult {
   repeated: boolean;
 }
 
-const noteLengthMax = 500;
+export const noteLengthMax = 500;
 const referenceLengthMax = 200;
 
 /**
@@ -37,8 +39,8 @@ export async function creditWallet(
   now: () => number = Date.now,
 ): Promise<CreditResult> {
   checkCredit(credit);
-  const { accountId, nanodollars, note, reference = crypto.randomUUID() } = credit;
-  const entryId = `credit:${accountId}:${reference}`;
+  const { accountId, nanodollars, note, reference = crypto.randomUUID(), isPayment = false } = credit;
+  const entryId = `${isPayment ? "payment" : "credit"}:${accountId}:${reference}`;
   return store.change(async (db) => {
     const account = await db.selectFrom("accounts").select("id").where("id", "=", accountId).executeTakeFirst();
     if (account === undefined) throw new GatewayError("not_found", `Account ${accountId} does not exist`);
@@ -131,7 +133,7 @@ export async function readOverdrawn(store: Store): Promise<Overdrawn> {
 
 const demoNanodollars = 10_000_000_000;
 const demoSetting = "demo_credit_account";
-const demoReferences = { given: "sandbox-demo", taken: "sandbox-demo-end" };
+export const demoReferences = { given: "sandbox-demo", taken: "sandbox-demo-end" };
 
 /** Credits the account of a first start in the sandbox, for calls of premium models. Counts once. */
 export async function giveDemoCredit(store: Store, accountId: string, now: () => number): Promise<void> {

@@ -5,6 +5,8 @@ import { readUsageBuckets, type UsageFigures } from "./usage.ts";
 
 /** A line of an account's statement: a movement made by hand, or all charges of a UTC day together. */
 export interface StatementLine {
+  /** Absent for the charges of a day. */
+  id?: string;
   /** Milliseconds since 1970; of a day's charges its end. */
   at: number;
   kind: "charges" | "credit" | "debit";
@@ -23,7 +25,7 @@ export async function readStatement({ db }: Store, accountId: string): Promise<S
   const [byHand, charges] = await Promise.all([
     db
       .selectFrom("transactions")
-      .select(["at", "kind", "amount_nanodollars", "note"])
+      .select(["id", "at", "kind", "amount_nanodollars", "note"])
       .where("account_id", "=", accountId)
       .execute(),
     db
@@ -33,7 +35,8 @@ export async function readStatement({ db }: Store, accountId: string): Promise<S
       .execute(),
   ]);
   const lines = [
-    ...byHand.map(({ at, kind, amount_nanodollars: nanodollars, note }) => ({
+    ...byHand.map(({ id, at, kind, amount_nanodollars: nanodollars, note }) => ({
+      id,
       at,
       kind,
       nanodollars,

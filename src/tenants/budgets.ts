@@ -20,6 +20,7 @@ import {
   isInRun,
   isTeam,
   ownBudgetId,
+  raisedBudget,
   readLastEnd,
   type Store,
   type TransactionScope,
@@ -263,10 +264,17 @@ export async function readSpentBySubject(
   budget: StoredBudget,
   { limit, now }: { limit: number; now: number },
 ): Promise<SpentBySubject[]> {
+  const isOfGateway = budget.account_id === eachAccount;
   const rows =
     budget.subject === "key" && budget.name === null
-      ? await spentByKeys(db, budget, now).orderBy("spent", "desc").orderBy("subject_name").limit(limit).execute()
-      : await spentByNames(db, budget, now)
+      ? await spentByKeys(db, now, isOfGateway)
+          .where("budgets.id", "=", budget.id)
+          .orderBy("spent", "desc")
+          .orderBy("subject_name")
+          .limit(limit)
+          .execute()
+      : await spentByNames(db, now, isOfGateway)
+          .where("budgets.id", "=", budget.id)
           .orderBy("spent", "desc")
           .orderBy("account")
           .orderBy("subject_name")
@@ -276,9 +284,9 @@ export async function readSpentBySubject(
 }
 
 /** Without those that have a budget of their own: they are not one of each. */
-function spentByNames(db: Store["db"], { id, account_id }: StoredBudget, now: number) {
-  return spentOfBudgets(db, now, account_id === eachAccount)
-    .where("budgets.id", "=", id)
+function spentByNames(db: Store["db"], now: number, isOfGateway: boolean) {
+  return spentOfBudgets(db, now, isOfGateway)
+    .where("budgets.account_id", isOfGateway ? "=" : "<>", sql.lit(eachAccount))
     .where(({ exists, not, or, eb, selectFrom }) =>
       or([
         eb("budgets.name", "is not", null),
@@ -294,16 +302,17 @@ function spentByNames(db: Store["db"], { id, account_id }: StoredBudget, now: nu
         ),
       ]),
     )
-    .select("owner.id as account")
+    .select(["budgets.id as budget_id", "owner.id as account"])
     .select(sql<string>`case budgets.subject when 'key' then budgets.name else spending.name end`.as("subject_name"))
-    .groupBy(["account", "subject_name"]);
+    .groupBy(["budget_id", "account", "subject_name"]);
 }
 
-function spentByKeys(db: Store["db"], { id, account_id }: StoredBudget, now: number) {
+/** The keys of budgets of each key, without those that have a budget of their own. */
+function spentByKeys(db: Store["db"], now: number, isOfGateway: boolean) {
   return db
     .selectFrom("budgets")
     .innerJoin("keys", (join) =>
-      account_id === eachAccount
+      isOfGateway
         ? join.on("budgets.account_id", "=", sql.lit(eachAccount))
         : join.onRef("keys.account_id", "=", "budgets.account_id"),
     )
@@ -311,14 +320,86 @@ function spentByKeys(db: Store["db"], { id, account_id }: StoredBudget, now: num
     .innerJoin("spending", (join) =>
       join.onRef("spending.account_id", "=", "payers.account_no").onRef("spending.subject_id", "=", "payers.no"),
     )
-    .select([
-      "keys.account_id as account",
-      "keys.id as subject_name",
-      sql<number>`cast(sum(spending.spent_nanodollars) as bigint)`.as("spent"),
-    ])
-    .where("budgets.id", "=", id)
+    .select(sql<number>`cast(sum(spending.spent_nanodollars) as bigint)`.as("spent"))
+    .select(["budgets.id as budget_id", "keys.account_id as account"])
+    .select(sql<string>`keys.id`.as("subject_name"))
+    .where("budgets.subject", "=", "key")
+    .where("budgets.name", "is", null)
     .where(isInPeriod(now))
-    .groupBy(["keys.account_id", "keys.id"]);
+    .where(({ exists, not, selectFrom }) =>
+      not(
+        exists(
+          selectFrom("budgets as named")
+            .select("named.id")
+            .whereRef("named.account_id", "=", "budgets.account_id")
+            .where("named.subject", "=", "key")
+            .whereRef("named.name", "=", "keys.id"),
+        ),
+      ),
+    )
+    .groupBy(["budgets.id", "keys.account_id", "keys.id"]);
+}
+
+/** A budget in its running period, with the subject that spent the most of it. */
+export interface NearBudget {
+  readonly budget: StoredBudget;
+  /** Whether it replaces the wallet of its account, which is billed afterwards. */
+  readonly replacesWallet: boolean;
+  /** Including a current raise. */
+  readonly limitNanodollars: number;
+  /** Absent where nobody has spent of it. */
+  readonly top: SpentBySubject | undefined;
+}
+
+/**
+ * The budgets of the gateway and of all accounts that are in use, the nearest to their amounts first. Of a budget of each by itself the
+ * subject with the most spending counts.
+ */
+export async function readNearestBudgets(
+  { db }: Pick<Store, "db">,
+  { limit, now }: { limit: number; now: number },
+): Promise<NearBudget[]> {
+  const byNames = (isOfGateway: boolean) =>
+    spentByNames(db, now, isOfGateway).where("accounts.disabled_at", "is", null);
+  const byKeys = (isOfGateway: boolean) => spentByKeys(db, now, isOfGateway).where("keys.revoked_at", "is", null);
+  const amount = raisedBudget(now);
+  const rows = await db
+    .with("spenders", () => byNames(false).unionAll(byNames(true)).unionAll(byKeys(false)).unionAll(byKeys(true)))
+    .with("ranked", (query) =>
+      query
+        .selectFrom("spenders")
+        .selectAll()
+        .select(
+          sql<number>`row_number() over (partition by budget_id order by spent desc, account, subject_name)`.as(
+            "place",
+          ),
+        ),
+    )
+    .selectFrom("budgets")
+    .leftJoin("ranked", (join) => join.onRef("ranked.budget_id", "=", "budgets.id").on("ranked.place", "=", sql.lit(1)))
+    .leftJoin("accounts", "accounts.id", "budgets.account_id")
+    .leftJoin("keys", (join) => join.onRef("keys.id", "=", "budgets.name").on("budgets.subject", "=", sql.lit("key")))
+    .selectAll("budgets")
+    .select(["ranked.account", "ranked.subject_name", "ranked.spent", "accounts.billed_afterwards"])
+    .select(amount.as("amount"))
+    .where(({ and, eb, or }) =>
+      or([
+        eb("budgets.account_id", "=", sql.lit(eachAccount)),
+        and([eb("accounts.id", "is not", null), eb("accounts.disabled_at", "is", null)]),
+      ]),
+    )
+    .where("keys.revoked_at", "is", null)
+    .orderBy(sql`case when ${amount} = 0 then 1.0 else coalesce(ranked.spent, 0) * 1.0 / ${amount} end`, "desc")
+    .orderBy("budgets.created_at")
+    .orderBy("budgets.id")
+    .limit(limit)
+    .execute();
+  return rows.map(({ account, subject_name: name, spent, billed_afterwards: billed, amount, ...budget }) => ({
+    budget,
+    replacesWallet: billed === 1 && budget.id === ownBudgetId(budget.account_id),
+    limitNanodollars: Number(amount),
+    top: account === null || name === null ? undefined : { accountId: account, name, spentNanodollars: Number(spent) },
+  }));
 }
 
 /** The id that a budget has which `budget_usd` of its account or key shows; undefined for others. */

@@ -60,7 +60,7 @@ export type NewGroupRole = Pick<GroupRolesTable, "group_name" | "role"> &
   Partial<Pick<GroupRolesTable, "leavers_keys">>;
 
 /** Rows of the table: more groups than a company maps. */
-const rowsMax = 1000;
+export const groupRolesMax = 1000;
 
 /** Groups are found by their names, whatever the case. */
 export function toNameKey(name: string): string {
@@ -93,6 +93,27 @@ export async function listGroupRoles(
   if (accountIds !== undefined) query = query.where("account_id", "in", accountIds);
   if (after !== undefined) query = query.where(isBehind("created_at", "id", after));
   return await query.orderBy("created_at").orderBy("id").limit(limit).execute();
+}
+
+/** A group that the identity provider pushed, with its people. */
+export interface PushedGroup {
+  readonly name: string;
+  readonly nameKey: string;
+  readonly members: number;
+}
+
+/** The groups that the identity provider pushed, by name. */
+export async function listPushedGroups({ db }: Pick<Store, "db">, limit: number): Promise<PushedGroup[]> {
+  const rows = await db
+    .selectFrom("directory_groups")
+    .leftJoin("directory_members", "directory_members.group_id", "directory_groups.id")
+    .select(["directory_groups.name", "directory_groups.name_key"])
+    .select(({ fn }) => fn.count("directory_members.user_id").as("members"))
+    .groupBy(["directory_groups.id", "directory_groups.name", "directory_groups.name_key"])
+    .orderBy("directory_groups.name_key")
+    .limit(limit)
+    .execute();
+  return rows.map(({ name, name_key: nameKey, members }) => ({ name, nameKey, members: Number(members) }));
 }
 
 /** @param accountId Absent: of any team or the gateway. @throws {GatewayError} `not_found` */
@@ -135,7 +156,8 @@ export function createGroupRole(
     if (present.some((one) => one.account_id === accountId && one.name_key === row.name_key)) {
       throw new GatewayError("conflict", "This group has a role here; change it instead");
     }
-    if (present.length >= rowsMax) throw new GatewayError("conflict", `The table has ${rowsMax} rows, its limit`);
+    if (present.length >= groupRolesMax)
+      throw new GatewayError("conflict", `The table has ${groupRolesMax} rows, its limit`);
     await scope.db.insertInto("group_roles").values(row).execute();
     await record(scope, by, "create", row, now);
     await applyRows(scope, { by, rows: [row], revokesKeys: false }, now);

@@ -183,6 +183,9 @@ const linkOf: Readonly<Record<string, string>> = {
   "All API keys": "API keys",
   "Admin keys": "API keys",
   Vouchers: "Billing",
+  "Budgets and limits": "Accounts",
+  Groups: "Accounts",
+  "My team": "Accounts",
   Configuration: "Settings",
   "Audit log": "Settings",
 };

@@ -47,7 +47,7 @@ import { statementShow } from "./statement.ts";
 import { backup, config, health, serve, version } from "./system.ts";
 import { teamBudget, teamCreate, teamInvite, teamList, teamRemove, teamSet } from "./team.ts";
 import { usage } from "./usage.ts";
-import { walletCredit, walletDebit, walletShow } from "./wallet.ts";
+import { walletCredit, walletDebit, walletList, walletReverse, walletShow } from "./wallet.ts";
 
 const own: readonly Command[] = [
   serve,
@@ -85,6 +85,8 @@ const own: readonly Command[] = [
   exportConfiguration,
   walletCredit,
   walletDebit,
+  walletReverse,
+  walletList,
   walletShow,
   statementShow,
   quotaSet,

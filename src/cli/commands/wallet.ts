@@ -1,11 +1,15 @@
-import { createAudited } from "../../audit/index.ts";
+import { commandLine, createAudited } from "../../audit/index.ts";
 import type { Config } from "../../config/index.ts";
 import { formatUsd } from "../../contract/index.ts";
-import { creditWallet, readWalletState } from "../../ledger/index.ts";
-import { type CommandResult, defineCommand } from "../command.ts";
-import { walletOutput } from "../lib/format.ts";
-import { parseAmount } from "../lib/parse.ts";
+import { reverseAudited } from "../../http/forms/reverse-credit.ts";
+import { creditWallet, readReversed, readWalletState, whyIrreversible } from "../../ledger/index.ts";
+import { readTransactions } from "../../reports/index.ts";
+import { type CommandResult, defineCommand, UsageError } from "../command.ts";
+import { columns, walletOutput } from "../lib/format.ts";
+import { parseAmount, parseCount } from "../lib/parse.ts";
 import { expectAccount, expectRecipient, withStore } from "../lib/with-store.ts";
+
+const listedMax = 1000;
 
 const flags = {
   account: { value: "A", description: "Id or e-mail of the account", required: true },
@@ -45,6 +49,56 @@ export const walletShow = defineCommand({
     });
     const json = walletOutput(wallet);
     return { json, text: `balance ${json.balance_usd} USD, held ${json.held_usd} USD` };
+  },
+});
+
+export const walletList = defineCommand({
+  name: "wallet list",
+  description: "List the credits and debits of a wallet, newest first",
+  flags: {
+    account: flags.account,
+    limit: { value: "N", description: "Maximum number of transactions (default 20, up to 1000)" },
+  },
+  args: [],
+  example: "wallet list --account ada@example.org",
+  async run(_context, { flags, config }) {
+    const limit = flags.limit === undefined ? 20 : parseCount("--limit", flags.limit);
+    if (limit < 1 || limit > listedMax) throw new UsageError(`--limit is ${limit}, expected 1 to ${listedMax}`);
+    const json = await withStore(config, async ({ store, accounts }) => {
+      const { id } = await expectAccount(accounts, flags.account);
+      const [rows, reversed] = await Promise.all([readTransactions(store, id, { limit }), readReversed(store, id)]);
+      return rows.map((row) => ({
+        id: row.id,
+        at: new Date(row.at).toISOString(),
+        kind: row.kind,
+        amount_usd: formatUsd(row.nanodollars),
+        note: row.note ?? null,
+        irreversible: whyIrreversible(row, reversed) ?? null,
+      }));
+    });
+    if (json.length === 0) return { json, text: "The wallet has no credits or debits" };
+    const head = ["id", "at (UTC)", "kind", "USD", "note"];
+    const rows = json.map(({ id, at, kind, amount_usd: usd, irreversible, note }) => {
+      const state = irreversible === "reversed" ? `${kind}, reversed` : kind;
+      return [id, at.slice(0, 16), state, usd, note ?? ""];
+    });
+    return { json, text: columns([head, ...rows]) };
+  },
+});
+
+export const walletReverse = defineCommand({
+  name: "wallet reverse",
+  description: "Take a credit back, once; the balance may become negative",
+  flags: { note: { value: "T", description: "Reason, for the records (default: the note of the credit)" } },
+  args: ["ID"],
+  example: 'wallet reverse credit:acc_1:invoice-7 --note "Meant 5, not 50000"',
+  async run(_context, { flags, args, config, now }) {
+    const credit = { by: commandLine, transactionId: args.ID, note: flags.note };
+    const { entryId, nanodollars, balanceNanodollars } = await withStore(config, ({ store }) =>
+      reverseAudited(store, credit, () => now),
+    );
+    const json = { id: entryId, amount_usd: formatUsd(nanodollars), balance_usd: formatUsd(balanceNanodollars) };
+    return { json, text: `Took back ${formatUsd(-nanodollars)} USD; the balance is ${json.balance_usd} USD` };
   },
 });
 

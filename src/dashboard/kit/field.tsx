@@ -126,11 +126,21 @@ interface SelectProps<T extends string> {
   options: readonly (readonly [value: T, label: string, group?: string])[];
   value: T;
   onText: (value: T) => void;
+  /** Options that cannot be chosen; the hint says why. */
+  refused?: readonly T[] | undefined;
 }
 
-export function SelectField<T extends string>({ options, value, onText, ...field }: FieldProps & SelectProps<T>) {
+export function SelectField<T extends string>({
+  options,
+  value,
+  onText,
+  refused,
+  ...field
+}: FieldProps & SelectProps<T>) {
   return (
-    <Field {...field}>{(control) => <Select {...control} options={options} value={value} onText={onText} />}</Field>
+    <Field {...field}>
+      {(control) => <Select {...control} options={options} value={value} onText={onText} refused={refused} />}
+    </Field>
   );
 }
 
@@ -139,6 +149,7 @@ export function Select<T extends string>({
   options,
   onText,
   isSmall = false,
+  refused = [],
   ...props
 }: SelectProps<T> & { isSmall?: boolean; id?: string; "aria-label"?: string }) {
   return (
@@ -149,7 +160,7 @@ export function Select<T extends string>({
     >
       {[...Map.groupBy(options, ([, , group]) => group)].map(([group, members]) => {
         const choices = members.map(([key, name]) => (
-          <option key={key} value={key}>
+          <option key={key} value={key} disabled={refused.includes(key)}>
             {name}
           </option>
         ));

@@ -58,6 +58,11 @@ const billing = onDemand(
   { name: "Billing", icon: "billing", help: "billing" },
   () => import("../features/billing/billing-page.tsx"),
 );
+const team = onDemand(
+  "/team",
+  { name: "Team", icon: "accounts", help: "accounts#teams" },
+  () => import("../features/team/team-page.tsx"),
+);
 const models = onDemand(
   "/models",
   { name: "Models", icon: "models", help: "models" },
@@ -95,7 +100,7 @@ const memberLinks: readonly (readonly PageLink[])[] = [
     link("Models", models),
     link("Status", status),
   ],
-  [link("API keys", keys), link("Billing", billing), playgroundLink, connectLink],
+  [link("API keys", keys), link("Billing", billing), link("Team", team), playgroundLink, connectLink],
 ];
 
 const gateway = onDemand(
@@ -107,6 +112,16 @@ const accounts = onDemand(
   "/admin/accounts",
   { name: "Accounts", icon: "accounts", help: "accounts" },
   () => import("../features/accounts/accounts-page.tsx"),
+);
+const budgets = onDemand(
+  "/admin/budgets",
+  { name: "Budgets and limits", icon: "billing", help: "budgets" },
+  () => import("../features/budgets/budgets-page.tsx"),
+);
+const groups = onDemand(
+  "/admin/groups",
+  { name: "Groups", icon: "accounts", help: "accounts#users-from-your-identity-provider-scim" },
+  () => import("../features/groups/groups-page.tsx"),
 );
 const allKeys = onDemand(
   "/admin/api-keys",
@@ -174,7 +189,7 @@ const operatorLinks: readonly (readonly PageLink[])[] = [
   [
     link("API keys", { ...keys, name: "My API keys" }, allKeys, adminKeys),
     link("Billing", billing, statements),
-    link("Accounts", accounts),
+    link("Accounts", accounts, budgets, groups, { ...team, name: "My team" }),
     playgroundLink,
     connectLink,
   ],

@@ -155,12 +155,15 @@ const otherWords: Readonly<Record<string, string>> = {
   "/admin/keys": "management keys,scim,automation,terraform,tokens",
   "/billing": "invoices,credit,top up,wallet,pay,balance,money,refund",
   "/admin/vouchers": "coupons,credit,gift,codes",
-  "/admin/accounts": "users,people,teams,invite,members,credit,budgets,refund,top up,disable,leavers,quota",
+  "/admin/accounts": "users,people,teams,invite,members,credit,refund,reverse,top up,disable,leavers,quota",
+  "/admin/budgets": "caps,spend,guards,guardrails,maximum,quota,rate limits,nobody spends more,roles,sessions",
+  "/admin/groups": "scim,identity provider,idp,directory,okta,entra,roles,teams,sso,provisioning",
+  "/team": "members,invite,people,colleagues,leave",
   "/playground": "chat,try,test,images,speech,transcribe",
   "/connect": "sdk,curl,codex,claude code,set-up,setup,base url,python,cursor",
   "/admin/settings": "environment,variables,guardrails,policies,issuers,sso,oidc,jwt,settings",
   "/admin/audit": "changes,history,who,compliance",
-  "/settings": "password,two-step,2fa,profile,sessions,email,team,invite,members,passkey",
+  "/settings": "password,two-step,2fa,profile,sessions,email,passkey,alerts",
   "/statement": "invoices,receipt,month,csv",
 };
 

@@ -1,5 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { formatUsd, nullable, quoteValue } from "../../contract/index.ts";
+import { irreversibleReasons, readReversed, whyIrreversible } from "../../ledger/index.ts";
 import {
   describeWalletSums,
   isMonth,
@@ -11,9 +12,11 @@ import {
 } from "../../reports/index.ts";
 import { responses } from "../api/openapi.ts";
 import type { HttpDeps } from "../deps.ts";
+import { reverseAudited } from "../forms/reverse-credit.ts";
 import { readStatementJson, streamStatements } from "../forms/statement-json.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
-import { type AdminApi, adminRoutes, describeRead } from "./guard.ts";
+import { formBody } from "../lifecycle/validate.ts";
+import { type AdminApi, adminRoutes, describeRead, describeWrite } from "./guard.ts";
 import { invalid, listOf, listParameters, parameters, readPage, toList, toSeconds } from "./lists.ts";
 import { readProject } from "./projects.ts";
 
@@ -63,6 +66,24 @@ const TransactionObject = Type.Object({
   kind: Type.String({ description: "`credit` or `debit`" }),
   amount_usd: Usd,
   note: nullable(Type.String()),
+  irreversible: nullable(
+    Type.Union(
+      irreversibleReasons.map((reason) => Type.Literal(reason)),
+      { description: "Why it cannot be reversed; `null`: it can" },
+    ),
+  ),
+});
+const NewReversal = formBody({
+  transaction_id: Type.String({ minLength: 1, maxLength: 300, description: "The id of a credit" }),
+  note: Type.Optional(Type.String({ minLength: 1, maxLength: 400, description: "Default: the note of the credit" })),
+});
+const ReversalObject = Type.Object({
+  id: Type.String({ description: "The id of the debit" }),
+  object: Type.Literal("organization.project.reversal"),
+  transaction_id: Type.String(),
+  amount_usd: Type.String({ description: "Negative" }),
+  note: Type.String(),
+  balance_usd: Usd,
 });
 
 const monthParameter = {
@@ -102,12 +123,38 @@ function ofProject(deps: HttpDeps, api: AdminApi) {
       async ({ request, params }) => {
         const { id } = await readProject(deps, params.project_id);
         const { limit, after } = readPage(parseUrl(request).searchParams);
-        return toList(await readTransactions(deps.store, id, { limit: limit + 1, after }), limit, toTransaction);
+        const rows = await readTransactions(deps.store, id, { limit: limit + 1, after });
+        const reversed = await readReversed(deps.store, id);
+        return toList(rows, limit, (row) => toTransaction(row, reversed));
       },
       {
         detail: describeRead("List credits and debits of a project, newest first", listOf(TransactionObject), {
           description: "Charges of requests are in the statement and in the costs.",
           query: listParameters,
+        }),
+      },
+    ),
+    route.post(
+      "/:project_id/reversals",
+      async ({ admin, params, body }): Promise<Static<typeof ReversalObject>> => {
+        const { id: accountId } = await readProject(deps, params.project_id);
+        const { transaction_id: transactionId, note } = body;
+        const reversal = await reverseAudited(deps.store, { by: admin, accountId, transactionId, note }, deps.now);
+        return {
+          id: reversal.entryId,
+          object: "organization.project.reversal",
+          transaction_id: transactionId,
+          amount_usd: formatUsd(reversal.nanodollars),
+          note: reversal.note,
+          balance_usd: formatUsd(reversal.balanceNanodollars),
+        };
+      },
+      {
+        body: NewReversal,
+        detail: describeWrite("Reverse a credit of a project", ReversalObject, {
+          description:
+            "Takes the whole credit back, once. The balance may become negative, and running requests keep what they hold. " +
+            "Payments are refunded at the payment provider, and vouchers are not reversed.",
         }),
       },
     ),
@@ -168,7 +215,10 @@ function toProject({ id, name, email }: { id: string; name: string | null; email
   return { project_id: id, project_name: name, email };
 }
 
-function toTransaction({ id, at, kind, nanodollars, note }: WalletTransaction): Static<typeof TransactionObject> {
+function toTransaction(
+  { id, at, kind, nanodollars, note }: WalletTransaction,
+  reversed: ReadonlySet<string>,
+): Static<typeof TransactionObject> {
   return {
     id,
     object: "organization.project.transaction",
@@ -176,5 +226,6 @@ function toTransaction({ id, at, kind, nanodollars, note }: WalletTransaction): 
     kind,
     amount_usd: formatUsd(nanodollars),
     note: note ?? null,
+    irreversible: whyIrreversible({ id, nanodollars }, reversed) ?? null,
   };
 }

@@ -9,6 +9,10 @@ const organizationExamples: Readonly<Record<string, Readonly<Record<string, unkn
   "/organization/projects": { name: "Search", budget_usd: "100.00", budget_period: "month" },
   "/organization/projects/{project_id}": { name: "Search and find", budget_usd: null },
   "/organization/projects/{project_id}/credits": { usd: "25.00", note: "November", reference: "invoice-1042" },
+  "/organization/projects/{project_id}/reversals": {
+    transaction_id: "credit:acc_4f0c:invoice-1042",
+    note: "Meant 25, not 250",
+  },
   "/organization/projects/{project_id}/rate_limits": { model: "gpt-4.1", max_requests_per_1_minute: 60 },
   "/organization/projects/{project_id}/rate_limits/{rate_limit_id}": { max_requests_per_1_minute: 600 },
   "/organization/rate_limits": { model: "gpt-4.1", max_tokens_per_1_minute: 200_000 },

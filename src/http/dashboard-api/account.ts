@@ -83,7 +83,8 @@ export function accountController(deps: HttpDeps) {
   return [
     route.get(
       "/entries",
-      async ({ user, query }) => toStatementPage(await readStatement(store, user.accountId), query),
+      async ({ user, query }) =>
+        toStatementPage(await readStatement(store, user.accountId), query, user.role !== "member"),
       {
         query: PageNumber,
       },

@@ -99,7 +99,7 @@ export function adminAccountController(deps: HttpDeps) {
       "/entries",
       async ({ params: { id }, query }) => {
         await getAccount(id);
-        return toStatementPage(await readStatement(store, id), query);
+        return toStatementPage(await readStatement(store, id), query, true);
       },
       { query: PageNumber },
     ),

@@ -12,8 +12,10 @@ import { adminAccountController } from "./admin-account.ts";
 import { adminAccountsController } from "./admin-accounts.ts";
 import { alertsController } from "./alerts.ts";
 import { auditController } from "./audit.ts";
+import { allBudgetsController } from "./budgets.ts";
 import { callSessionsController } from "./call-sessions.ts";
 import { emailController } from "./email.ts";
+import { groupsController } from "./groups.ts";
 import { adminHealthController, attentionController, statusController } from "./health.ts";
 import { homeController } from "./home.ts";
 import { adminApiKeysController, keysController, leakedCredentialsController } from "./keys.ts";
@@ -58,6 +60,8 @@ function routesOfPages(deps: HttpDeps, inbounds: readonly ClientFormat[]) {
     ...alertsController(deps),
     // The gateway, for owners, administrators and viewers.
     ...homeController(deps),
+    ...allBudgetsController(deps),
+    ...groupsController(deps),
     ...adminApiKeysController(deps),
     ...adminTeamController(deps),
     ...adminAccountsController(deps),

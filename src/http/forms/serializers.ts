@@ -3,6 +3,7 @@ import type { AuditRow } from "../../audit/index.ts";
 import { accountLabel, formatUsd, type QuotaState, toRealEmail, type WalletState } from "../../contract/index.ts";
 import type { Session } from "../../identity/index.ts";
 import type { ApiKey } from "../../keys/index.ts";
+import { reversedBy, whyIrreversible } from "../../ledger/index.ts";
 import type { LatestCalls, RecentCall, StatementLine } from "../../reports/index.ts";
 import { type Account, type AccountNames, type AccountRow, isVerified } from "../../tenants/index.ts";
 
@@ -87,11 +88,23 @@ export function toStatementLineJson({ at, kind, nanodollars, note, balanceNanodo
 
 export const PageNumber = Type.Object({ page: Type.Optional(Type.String({ pattern: "^[1-9]\\d{0,5}$" })) });
 
-/** One page of a whole statement. */
-export function toStatementPage(lines: readonly StatementLine[], query: Static<typeof PageNumber>) {
+/** One page of a whole statement. @param isOfOperator Whether the reader may reverse credits, and so sees their ids. */
+export function toStatementPage(
+  lines: readonly StatementLine[],
+  query: Static<typeof PageNumber>,
+  isOfOperator: boolean,
+) {
   const page = Number(query.page ?? "1");
   const shown = lines.slice((page - 1) * pageSize, page * pageSize);
-  return { data: shown.map(toStatementLineJson), page, pages: Math.max(1, Math.ceil(lines.length / pageSize)) };
+  const reversed = reversedBy(lines.map(({ id = "" }) => id));
+  const data = shown.map((line) => {
+    const { id, nanodollars } = line;
+    const isReversible = isOfOperator && id !== undefined;
+    const reversal = isReversible ? { id, refusal: whyIrreversible({ id, nanodollars }, reversed) ?? null } : null;
+    /** `null`: it is no credit or debit, or the reader reverses none. */
+    return { ...toStatementLineJson(line), reversal };
+  });
+  return { data, page, pages: Math.max(1, Math.ceil(lines.length / pageSize)) };
 }
 
 /** A call, or a request that was `refused` before it became one; `requests` is how many a refused row stands for. */
@@ -125,6 +138,8 @@ export function toAccountJson(account: Account) {
     name: account.name ?? null,
     free_tokens_per_day: account.freeTokensPerDay ?? null,
     allowed_models: account.allowedModels ?? null,
+    /** Its budget bounds paid calls in place of its wallet, whose balance shows what it owes. */
+    billed_afterwards: account.isBilledAfterwards,
     created_at: toIso(account.createdAt),
     disabled_at: toIso(account.disabledAt),
   };

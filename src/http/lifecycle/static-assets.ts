@@ -14,6 +14,7 @@ export const pagePaths = [
   "/requests",
   "/statistics",
   "/billing",
+  "/team",
   "/sessions",
   "/statement",
   "/models",

@@ -52,7 +52,7 @@ async function movePayment(scope: OpenTransaction, payment: Payment, now: () => 
     if (Math.sign(nanodollars) !== Math.sign(payment.nanodollars)) return 0;
     reference = `${reference}:${formatUsd(Math.abs(payment.nanodollars))}`;
   }
-  const { repeated } = await creditWallet(scope, { accountId, nanodollars, reference, note }, now);
+  const { repeated } = await creditWallet(scope, { accountId, nanodollars, reference, note, isPayment: true }, now);
   if (repeated) return 0;
   if (kind === "payment") return nanodollars;
   const detail = { usd: formatUsd(nanodollars), note };
@@ -63,7 +63,7 @@ async function movePayment(scope: OpenTransaction, payment: Payment, now: () => 
 /** The amount moved for a reference so far. Locks the wallet, so concurrent messages wait for each other. */
 async function readMoved(scope: TransactionScope, { accountId, reference }: Payment): Promise<number> {
   await scope.change((db) => moveWallet(db, accountId, 0));
-  const prefix = `credit:${accountId}:${reference}:`;
+  const prefix = `payment:${accountId}:${reference}:`;
   const { moved } = await scope.db
     .selectFrom("transactions")
     .select(({ fn }) => fn.sum<number | null>("amount_nanodollars").as("moved"))

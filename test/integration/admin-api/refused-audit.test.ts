@@ -32,6 +32,8 @@ beforeAll(async () => {
   await send("POST", `/catalogue/models/${managed.ended_catalogue_model_id}`, { row: { priority: 5 } });
   await send("POST", "/catalogue/unlisted/groq", { terms: null });
   await send("POST", "/sandbox", { setting: "on" });
+  await send("POST", `/projects/${project}/credits`, { usd: "1.00", note: "a slip", reference: "slip" });
+  managed.credit = `credit:${project}:slip`;
 });
 afterAll(() => gateway.stop());
 
@@ -83,7 +85,8 @@ async function listWrites(): Promise<{ method: string; path: string; body: unkno
       if (operation === undefined || !path.startsWith("/v1/organization")) return [];
       const example = operation.requestBody?.content["application/json"]?.example;
       const isRevocation = path.endsWith("/credentials/revoke");
-      const body = isRevocation ? { type: "api_key", id: managed.key_id } : example;
+      const own = path.endsWith("/reversals") ? { transaction_id: managed.credit } : undefined;
+      const body = isRevocation ? { type: "api_key", id: managed.key_id } : (own ?? example);
       return [{ method: method.toUpperCase(), path, body }];
     }),
   );

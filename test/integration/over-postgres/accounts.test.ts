@@ -10,6 +10,7 @@ testOverPostgres(
     "integration/identity/attempt-limit",
     "integration/tenants/role-limits",
     "integration/tenants/search",
+    "integration/tenants/nearest-budgets",
     "integration/dashboard-api/audit",
     "integration/dashboard-api/payments",
     "integration/dashboard-api/team",

@@ -5,6 +5,7 @@ testOverPostgres(
   [
     "integration/ledger/rows",
     "integration/ledger/wallet",
+    "integration/ledger/reversals",
     "integration/ledger/limits",
     "integration/ledger/model-limits",
     "integration/ledger/quota",

@@ -22,6 +22,7 @@ const bodies: Readonly<Record<string, object>> = {
   "POST /dashboard/api/invitations/accept": { token: "x", password: "long enough a password" },
   "POST /v1/organization/projects": { email: "new@example.org", name: "New" },
   "POST /v1/organization/projects/none/credits": { usd: "5", note: "n", reference: "r" },
+  "POST /v1/organization/projects/none/reversals": { transaction_id: "credit:none:r", note: "n" },
   "POST /v1/organization/projects/none": { free_tokens_per_day: 5, status: "archived", role: "member" },
   "POST /v1/organization/vouchers": { usd: "5", expires_at: 4_102_444_800 },
   "POST /api/auth/sign-in/email": { email: "ada@example.org", password: "x", rememberMe: true, callbackURL: "/" },

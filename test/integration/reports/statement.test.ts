@@ -11,14 +11,30 @@ test("a statement has a line a movement and a line a day of charges, and ends wi
   const store = await temporaryStore();
   const defaults = { requestsPerMinute: 600, tokensPerMinute: 1_000_000, freeTokensPerDay: 250_000 };
   const { id: accountId } = await createAccounts({ store, defaults }).create({ email: "ada@example.org" });
-  await creditWallet(store, { accountId, nanodollars: 100, note: "first" }, () => 5);
-  await creditWallet(store, { accountId, nanodollars: -10, note: "back" }, () => dayMs + 5);
+  const credit = (nanodollars: number, note: string, at: number) =>
+    creditWallet(store, { accountId, nanodollars, note, reference: note }, () => at);
+  await credit(100, "first", 5);
+  await credit(-10, "back", dayMs + 5);
   await addCharge(store, accountId, 0, 9);
   await addCharge(store, accountId, 1, 1);
   expect(await readStatement(store, accountId)).toEqual([
     { at: 2 * dayMs - 1, kind: "charges", nanodollars: -1, note: undefined, balanceNanodollars: 80 },
-    { at: dayMs + 5, kind: "debit", nanodollars: -10, note: "back", balanceNanodollars: 81 },
+    {
+      id: `credit:${accountId}:back`,
+      at: dayMs + 5,
+      kind: "debit",
+      nanodollars: -10,
+      note: "back",
+      balanceNanodollars: 81,
+    },
     { at: dayMs - 1, kind: "charges", nanodollars: -9, note: undefined, balanceNanodollars: 91 },
-    { at: 5, kind: "credit", nanodollars: 100, note: "first", balanceNanodollars: 100 },
+    {
+      id: `credit:${accountId}:first`,
+      at: 5,
+      kind: "credit",
+      nanodollars: 100,
+      note: "first",
+      balanceNanodollars: 100,
+    },
   ]);
 });

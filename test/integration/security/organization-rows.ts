@@ -1,5 +1,6 @@
 import { commandLine } from "../../../src/audit/index.ts";
 import { createAdminKey, createServiceAccount } from "../../../src/keys/index.ts";
+import { creditWallet } from "../../../src/ledger/index.ts";
 import { createReroute } from "../../../src/providers/index.ts";
 import { createGroupRole, eachAccount, setModelLimits } from "../../../src/tenants/index.ts";
 import { createBudget } from "../../support/budgets.ts";
@@ -112,6 +113,13 @@ export function organizationRows<Row>(
       .execute();
     return id;
   };
+  let credited = "";
+  const newCredited = async () => {
+    credited = await newAccount();
+    const credit = { accountId: credited, nanodollars: 1e9, note: "slip", reference: "slip" };
+    await creditWallet(parts.gateway().store, credit);
+    return credited;
+  };
   let providers = 0;
   const toProvider = () => {
     const name = `managed-${++providers}`;
@@ -185,6 +193,10 @@ export function organizationRows<Row>(
     [`POST ${project}`]: managed(200, { id: newAccount, body: { name: "Search" } }),
     [`POST ${project}/archive`]: managed(200, { id: newAccount }),
     [`POST ${project}/credits`]: managed(200, { id: newAccount, body: { usd: "1.00", note: "test" } }),
+    [`POST ${project}/reversals`]: managed(200, {
+      id: newCredited,
+      body: () => ({ transaction_id: `credit:${credited}:slip` }),
+    }),
     [`GET ${project}/rate_limits`]: managed(200, { id: member }),
     [`POST ${project}/rate_limits`]: managed(200, { id: newAccount, body: aLimit }),
     [`GET ${project}/rate_limits/:rate_limit_id`]: managed(200, { id: newLimitOfMember }),

@@ -18,6 +18,7 @@ import { DisableButton } from "./disable-button.tsx";
 import { KeysSection } from "./keys-section.tsx";
 import { ModelsSection } from "./models-section.tsx";
 import { CreditSection, LimitsSection } from "./money-sections.tsx";
+import { PaymentSection } from "./payment-section.tsx";
 import { ProfileSection } from "./profile-section.tsx";
 import { SignInSection } from "./sign-in-section.tsx";
 import { TeamsSection } from "./teams-section.tsx";
@@ -90,6 +91,7 @@ function Account({ account }: { account: AccountDetail }) {
               <ProfileSection account={account} mayManage={mayManage} isOwner={me?.role === "owner"} />
               <LimitsSection account={account} mayChange={mayManage} />
             </div>
+            <PaymentSection account={account} mayChange={mayChange} />
             {mayChange && <CreditSection account={account} />}
             <ModelsSection account={account} mayManage={mayManage} />
             <AccountModelLimitsSection account={account.id} mayManage={mayManage} />
@@ -101,7 +103,9 @@ function Account({ account }: { account: AccountDetail }) {
           </>
         )}
         {part === "keys" && <KeysSection accountId={account.id} mayChange={mayManage} />}
-        {part === "budgets" && <BudgetsPart account={account.id} mayManage={mayManage} />}
+        {part === "budgets" && (
+          <BudgetsPart account={account.id} isBilledAfterwards={account.billed_afterwards} mayManage={mayManage} />
+        )}
         {part === "activity" && (
           <>
             <UsageSection accountId={account.id} />
@@ -114,10 +118,14 @@ function Account({ account }: { account: AccountDetail }) {
   );
 }
 
-function Figures({ account: { wallet, quota } }: { account: AccountDetail }) {
+function Figures({ account: { wallet, quota, billed_afterwards } }: { account: AccountDetail }) {
   return (
     <div className="split">
-      <Stat name="Balance" value={formatUsd(wallet.balance_usd)} exact={`$${wallet.balance_usd}`}>
+      <Stat
+        name={billed_afterwards ? "Balance, billed afterwards" : "Balance"}
+        value={formatUsd(wallet.balance_usd)}
+        exact={`$${wallet.balance_usd}`}
+      >
         {Number(wallet.held_usd) > 0 ? `${formatUsd(wallet.held_usd)} held for running calls` : "no running calls"}
       </Stat>
       <Stat name="Free tokens left today" value={formatCount(quota.remaining)}>

@@ -24,7 +24,7 @@ export function CreditSection({ account: { id, label } }: { account: AccountDeta
             label="Credit (USD)"
             placeholder="25.00"
             {...form.field("usd")}
-            hint="To deduct, use the command: modelgate wallet debit"
+            hint="A wrong credit is reversed under Activity, in Transactions"
           />
           <TextField label="Note (shown on the statement)" autoComplete="off" maxLength={500} {...form.field("note")} />
         </div>

@@ -1,7 +1,7 @@
 import { useDeferredValue, useState } from "react";
 import { Link } from "wouter";
 import { type AdminAccount, accountKinds, accountOrders, toAccountsFile, useAccounts } from "../../data/admin.ts";
-import { toRoleName, useMayAdminister, useMayChange } from "../../data/roles.ts";
+import { toRoleName, useMayChange } from "../../data/roles.ts";
 import { formatAge, formatCount, formatDay } from "../../format.ts";
 import { Button, DownloadLink } from "../../kit/button.tsx";
 import { Empty, Loaded } from "../../kit/feedback.tsx";
@@ -9,9 +9,6 @@ import { SearchField, Select } from "../../kit/field.tsx";
 import { PageHead } from "../../kit/page.tsx";
 import { Pager, Table, usdColumn } from "../../kit/table.tsx";
 import { useChoice, usePageNumber, useParam } from "../../kit/url-state.ts";
-import { GatewayBudgetsSection } from "../budgets/budgets-part.tsx";
-import { SharedModelLimitsSection } from "../limits/model-limits-section.tsx";
-import { RoleLimitsSection } from "../limits/role-limits-section.tsx";
 import { InvitePeopleDialog } from "./invite-people-dialog.tsx";
 import { NewAccountDialog } from "./new-account-dialog.tsx";
 import { NewTeamDialog } from "./new-team-dialog.tsx";
@@ -25,7 +22,6 @@ export default function AccountsPage() {
   const query = { search: useDeferredValue(search.trim().slice(0, 254)), order, kind };
   const accounts = useAccounts(query, page);
   const mayChange = useMayChange();
-  const mayAdminister = useMayAdminister();
   const [dialog, setDialog] = useState<"account" | "team" | "people">();
   const close = () => setDialog(undefined);
   return (
@@ -66,9 +62,6 @@ export default function AccountsPage() {
             )}
           </Loaded>
         </section>
-        <RoleLimitsSection />
-        <SharedModelLimitsSection mayManage={mayAdminister} />
-        <GatewayBudgetsSection mayManage={mayAdminister} />
       </div>
       {dialog === "account" && <NewAccountDialog onClose={close} />}
       {dialog === "team" && <NewTeamDialog onClose={close} />}

@@ -30,6 +30,7 @@ const sentences: AuditTexts["sentences"] = {
   "account.credit": ({ usd, note, repeated }) =>
     `Added ${toUsd(usd)} credit: ${note}${repeated === true ? " (already booked, so nothing was added)" : ""}`,
   "account.debit": ({ usd, note }) => `Deducted ${toUsd(usd)}: ${note}`,
+  "account.reverse": ({ usd, note }) => `Reversed a credit of ${toUsd(usd)}: ${String(note).replace("Reversal: ", "")}`,
   "account.quota": ({ tokens }) =>
     typeof tokens === "number"
       ? `Set the free quota to ${formatCount(tokens)} tokens per day`
@@ -153,6 +154,7 @@ const groups: readonly AuditGroup[] = [
       invite: "Invitation created",
       credit: "Credit added",
       debit: "Credit deducted",
+      reverse: "Credit reversed",
       quota: "Free quota set",
       limits: "Limits set",
       invitation_delete: "Invitation deleted",

@@ -1,5 +1,5 @@
 import useSWR, { mutate } from "swr";
-import { organization, readPages, request, slowRefresh } from "../../data/api.ts";
+import { api, organization, readPages, request, slowRefresh } from "../../data/api.ts";
 
 /** Stands for all accounts, each by itself, in place of the id of one. */
 export const eachAccount = "";
@@ -19,6 +19,16 @@ export function useBudgets(account: string) {
   return useSWR(["budgets", account], () => getBudgets(account), slowRefresh);
 }
 
+const getAllBudgets = () => request(api.admin.budgets.get());
+
+/** A budget of the gateway or of an account, with the subject that spent the most of it. */
+export type AnyBudget = Awaited<ReturnType<typeof getAllBudgets>>["data"][number];
+
+/** The budgets of the gateway and of all accounts, the nearest to their amounts first, for administrators. */
+export function useAllBudgets() {
+  return useSWR("all-budgets", getAllBudgets, slowRefresh);
+}
+
 /** The subjects that have spent the most of a budget of each by itself. */
 export function useSpending(account: string, id: string) {
   return useSWR(["budget-spending", id], () => getSpending(account, id), slowRefresh);
@@ -27,7 +37,7 @@ export function useSpending(account: string, id: string) {
 /** Changes budgets, and then loads them anew. */
 async function change<Result>(account: string, pending: Promise<Result>): Promise<Result> {
   const result = await pending;
-  await mutate(["budgets", account]);
+  await Promise.all([mutate(["budgets", account]), mutate("all-budgets")]);
   return result;
 }
 

@@ -1,7 +1,7 @@
 import { Link } from "wouter";
 import { formatUsd } from "../../format.ts";
 import { Dialog, DialogContent } from "../../kit/dialog.tsx";
-import { Empty, Loaded } from "../../kit/feedback.tsx";
+import { Callout, Empty, Loaded } from "../../kit/feedback.tsx";
 import { SelectField, TextField } from "../../kit/field.tsx";
 import { UsdField } from "../../kit/figures.tsx";
 import { FormDialog, useForm } from "../../kit/form.tsx";
@@ -19,33 +19,9 @@ import {
   eachAccount,
   useSpending,
 } from "./api.ts";
-import { type ToName, toLimit, toPeriodText } from "./budget-columns.tsx";
+import { calendarPeriods, isWhole, periodsOf, subjectsOf, whyEach } from "./budget-choices.ts";
+import { type ListedBudget, type ToName, toLimit, toPeriodText } from "./budget-columns.tsx";
 import { BudgetFields } from "./budget-fields.tsx";
-
-const subjects: readonly (readonly [BudgetSubject, string])[] = [
-  ["end_user", "End users"],
-  ["tag", "Tags"],
-  ["session", "Sessions"],
-  ["model", "Models"],
-  ["key", "API keys"],
-  ["account", "The whole account"],
-];
-
-/** Subjects of the budgets of the gateway, over each account by itself. */
-const gatewaySubjects: typeof subjects = [
-  ["account", "Each account"],
-  ["team", "Each team"],
-  ...subjects.filter(([subject]) => subject !== "account"),
-];
-
-const periods: readonly (readonly [BudgetPeriod, string])[] = [
-  ["day", "a day"],
-  ["week", "a week"],
-  ["month", "a month"],
-  ["lifetime", "in all"],
-];
-const sessionPeriods: typeof periods = [["session", "until silent for a day"]];
-const calendarPeriods = periods.filter(([period]) => period !== "lifetime");
 
 const nameHints: Partial<Record<BudgetSubject, string>> = {
   end_user: "As requests name them, such as in the field safety_identifier",
@@ -54,93 +30,110 @@ const nameHints: Partial<Record<BudgetSubject, string>> = {
 };
 
 const newBudget = {
-  subject: "end_user" as BudgetSubject,
   whose: "each" as "each" | "one",
   name: "",
   api_key_id: "",
   budget_usd: "",
-  budget_period: "day" as BudgetPeriod,
 };
 
 /** Creates a budget. What it counts cannot be changed later. */
 export function NewBudgetDialog({
   account,
   keys,
+  present,
   onClose,
 }: {
   account: string;
   /** The usable keys of the account. */
   keys: readonly Key[];
+  /** The budgets that the account has, or the gateway. */
+  present: readonly ListedBudget[];
   onClose: () => void;
 }) {
-  const form = useForm(newBudget, async ({ subject, whose, name, api_key_id, budget_usd, budget_period }) => {
-    const isOne = subject !== "account" && subject !== "team" && whose === "one";
-    await createBudget(account, {
-      subject,
-      name: isOne ? name.trim() : null,
-      api_key_id: subject === "account" || subject === "key" || api_key_id === "" ? null : api_key_id,
-      budget_usd: budget_usd.trim(),
-      budget_period,
-    });
+  const isOfGateway = account === eachAccount;
+  const initial = {
+    ...newBudget,
+    subject: (isOfGateway ? "account" : "end_user") as BudgetSubject,
+    budget_period: (isOfGateway ? "month" : "day") as BudgetPeriod,
+  };
+  const form = useForm(initial, async () => {
+    await createBudget(account, { ...target, budget_usd: budget_usd.trim() });
     toast("The budget is set");
     onClose();
   });
   const { data: models } = useModels();
-  const { subject, whose, name, budget_usd } = form.values;
-  const isOfGateway = account === eachAccount;
-  const isOfAccount = subject === "account" || subject === "team";
-  const isOne = !isOfAccount && whose === "one";
+  const { subject, name, api_key_id: keyId, budget_usd } = form.values;
+  const reasonOfEach = whyEach({ isOfGateway, subject });
+  const whose = reasonOfEach !== undefined || isWhole({ subject }) ? "each" : form.values.whose;
+  const { options: periods, refused = [], reason } = periodsOf({ isOfGateway, subject, whose });
+  const isOfKey = !isOfGateway && !isWhole({ subject }) && subject !== "key";
+  const target = {
+    subject,
+    name: whose === "one" ? name.trim() : null,
+    api_key_id: isOfKey && keyId !== "" ? keyId : null,
+    budget_period: form.values.budget_period,
+  };
+  /** The first period that a choice can have stands in for one that it cannot. */
+  const choose = (change: Partial<typeof form.values>) => {
+    const next = { ...form.values, ...change, name: "" };
+    const possible = periodsOf({ isOfGateway, subject: next.subject, whose: next.whose });
+    const open = possible.options.filter(([period]) => possible.refused?.includes(period) !== true);
+    const isPossible = open.some(([period]) => period === next.budget_period);
+    form.set({ ...next, ...(!isPossible && { budget_period: open[0]?.[0] ?? "month" }) });
+  };
+  const isPresent = present.some((one) =>
+    (["subject", "name", "api_key_id", "budget_period"] as const).every((field) => one[field] === target[field]),
+  );
   const keyOptions = keys.map(({ id, name: label }) => [id, label] as const);
   const choices =
     subject === "key" ? keyOptions : (models?.data ?? []).map(({ id, name: label }) => [id, label] as const);
   return (
     <FormDialog
-      title="New budget"
-      description="Calls that would cost more than the rest of the budget are refused."
+      title={isOfGateway ? "New budget for everybody" : "New budget"}
+      description={
+        isOfGateway
+          ? "It binds each account and each of its keys, sessions and so on by itself. Requests that would cost more than the rest are refused."
+          : "Requests that would cost more than the rest of the budget are refused."
+      }
       form={form}
       label="Create budget"
       busyLabel="Creating…"
-      isComplete={budget_usd.trim() !== "" && !(isOne && name.trim() === "")}
+      isComplete={budget_usd.trim() !== "" && target.name !== "" && !isPresent}
       onClose={onClose}
     >
       <SelectField
         label="Counts the calls of"
-        options={isOfGateway ? gatewaySubjects : subjects}
+        options={subjectsOf(isOfGateway)}
         value={subject}
-        onText={(chosen) => {
-          const isSession = chosen === "session";
-          const wasSession = form.values.budget_period === "session";
-          form.set({
-            subject: chosen,
-            name: "",
-            ...(isSession && { budget_period: "session" as const }),
-            ...(!isSession && wasSession && { budget_period: "day" as const }),
-          });
-        }}
+        onText={(chosen) => choose({ subject: chosen })}
         error={form.fieldError("subject")}
       />
-      {!isOfAccount && !(isOfGateway && subject === "key") && (
+      {(isOfGateway || !isWhole({ subject })) && (
         <SelectField
           label="Whose"
           options={[
             ["each", "Each by itself"],
             ["one", "One of them"],
           ]}
+          refused={reasonOfEach === undefined ? [] : ["one"]}
           value={whose}
-          onText={(chosen) => form.set({ whose: chosen, name: "" })}
-          hint={whose === "each" ? "Names with their own budget are not included" : undefined}
+          onText={(chosen) => choose({ whose: chosen })}
+          hint={reasonOfEach ?? (whose === "each" ? "Names with their own budget are not included" : undefined)}
         />
       )}
-      {isOne && (subject === "key" || subject === "model") && (
+      {whose === "one" && (subject === "key" || subject === "model") && (
         <SelectField label="Name" options={[["", "Choose…"], ...choices]} {...form.field("name")} />
       )}
-      {isOne && subject !== "key" && subject !== "model" && (
+      {whose === "one" && subject !== "key" && subject !== "model" && (
         <TextField label="Name" autoComplete="off" {...form.field("name")} hint={nameHints[subject]} />
       )}
-      {!isOfGateway && !isOfAccount && subject !== "key" && (
+      {isOfKey && (
         <SelectField label="With" options={[["", "All API keys"], ...keyOptions]} {...form.field("api_key_id")} />
       )}
-      <BudgetFields form={form} periods={subject === "session" ? sessionPeriods : periods} />
+      <BudgetFields form={form} periods={periods} refused={refused} reason={reason} />
+      {isPresent && (
+        <Callout tone="warn">There is a budget for this already. Edit that one, or choose another period.</Callout>
+      )}
     </FormDialog>
   );
 }
@@ -149,16 +142,26 @@ export function NewBudgetDialog({
 export function EditBudgetDialog({
   account,
   budget,
+  others,
   title,
   onClose,
 }: {
   account: string;
   budget: Budget;
+  /** The budgets of the same account, or of the gateway. */
+  others: readonly ListedBudget[];
   /** The owner of the budget, in words. */
   title: string;
   onClose: () => void;
 }) {
   const { raise_usd, raise_until } = budget;
+  const periodsOfOthers = others
+    .filter(
+      (one) =>
+        one.id !== budget.id &&
+        (["subject", "name", "api_key_id"] as const).every((field) => one[field] === budget[field]),
+    )
+    .map(({ budget_period: period }) => period as BudgetPeriod);
   const { raisedUntil } = toLimit(budget);
   const present = {
     budget_usd: budget.budget_usd,
@@ -188,7 +191,12 @@ export function EditBudgetDialog({
       onClose={onClose}
     >
       {calendarPeriods.some(([period]) => period === budget.budget_period) ? (
-        <BudgetFields form={form} periods={calendarPeriods} />
+        <BudgetFields
+          form={form}
+          periods={calendarPeriods}
+          refused={periodsOfOthers}
+          reason={periodsOfOthers.length === 0 ? undefined : "It has another budget for each period that is grey"}
+        />
       ) : (
         <UsdField label={`Budget (USD, ${toPeriodText(budget.budget_period)})`} {...form.field("budget_usd")} />
       )}

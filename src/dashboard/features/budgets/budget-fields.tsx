@@ -13,10 +13,15 @@ interface BudgetForm<Period> {
 export function BudgetFields<Period extends string>({
   form,
   periods,
+  refused,
+  reason,
   whose,
 }: {
   form: BudgetForm<Period>;
   periods: readonly (readonly [Period, string])[];
+  /** Periods that cannot be chosen, and why. */
+  refused?: readonly Period[] | undefined;
+  reason?: string | undefined;
   /** The owner of the budget, where the form sets other things too; absent: the form is about the budget. */
   whose?: "account" | "key";
 }) {
@@ -33,8 +38,9 @@ export function BudgetFields<Period extends string>({
         options={periods}
         value={form.values.budget_period}
         onText={(budget_period) => form.set({ budget_period })}
+        refused={refused}
         error={form.fieldError("budget_period")}
-        hint="In UTC; weeks begin on Monday"
+        hint={reason ?? "In UTC; weeks begin on Monday"}
       />
     </div>
   );

@@ -6,53 +6,37 @@ import { Empty, Loaded } from "../../kit/feedback.tsx";
 import { Section } from "../../kit/page.tsx";
 import { actionsColumn, type Column, Table } from "../../kit/table.tsx";
 import { toast } from "../../kit/toast.tsx";
-import { getKeyState, type Key, maskKey } from "../keys/api.ts";
+import { getKeyState, maskKey } from "../keys/api.ts";
 import { useModelNames } from "../models/api.ts";
-import { type Budget, deleteBudget, eachAccount, useBudgets } from "./api.ts";
+import { type Budget, deleteBudget, useBudgets } from "./api.ts";
 import { type ToName, toBudgetColumns, toBudgetText } from "./budget-columns.tsx";
 import { EditBudgetDialog, NewBudgetDialog, SpendingDialog } from "./budget-dialogs.tsx";
 
-type Act = "edit" | "delete" | "spending";
-
-/** The budgets of the gateway, over each account by itself. */
-export function GatewayBudgetsSection({ mayManage }: { mayManage: boolean }) {
-  return <Budgets account={eachAccount} keys={[]} mayManage={mayManage} title="Budgets over each account" />;
-}
-
 /** All budgets of an account, for administrators: of itself, its keys, and the names of calls. */
-export function BudgetsPart({ account, mayManage }: { account: string; mayManage: boolean }) {
-  const { data: keys } = useAccountKeys(account);
-  return <Budgets account={account} keys={keys?.data ?? []} mayManage={mayManage} title="Budgets" />;
-}
-
-interface BudgetsProps {
-  readonly account: string;
-  readonly keys: readonly Key[];
-  readonly mayManage: boolean;
-  readonly title: string;
-}
-
-function Budgets({ account, keys, mayManage, title }: BudgetsProps) {
+export function BudgetsPart({
+  account,
+  isBilledAfterwards,
+  mayManage,
+}: {
+  account: string;
+  /** Its own budget then stands in for the wallet. */
+  isBilledAfterwards: boolean;
+  mayManage: boolean;
+}) {
+  const { data: ofAccount } = useAccountKeys(account);
+  const keys = ofAccount?.data ?? [];
   const budgets = useBudgets(account);
   const nameOfModel = useModelNames();
   const [isCreating, setCreating] = useState(false);
-  const [chosen, setChosen] = useState<{ act: Act; budget: Budget }>();
+  const [act, setAct] = useState<BudgetAct>();
   const toName: ToName = (subject, name) =>
     subject === "model" ? nameOfModel(name) : (keys.find(({ id }) => id === name)?.name ?? maskKey(name));
-  const close = () => setChosen(undefined);
-  const remove = async ({ id }: Budget) => {
-    await deleteBudget(account, id);
-    toast("The budget is deleted");
-  };
-  const common = chosen && {
-    account,
-    budget: chosen.budget,
-    title: toBudgetText(chosen.budget, toName),
-    onClose: close,
+  const toAct = (kind: BudgetAct["kind"], budget: Budget): BudgetAct => {
+    return { kind, budget, account, title: toBudgetText(budget, toName), toName, others: budgets.data ?? [] };
   };
   return (
     <Section
-      title={title}
+      title="Budgets"
       actions={
         mayManage && (
           <Button look="small" icon="plus" onClick={() => setCreating(true)}>
@@ -68,19 +52,17 @@ function Budgets({ account, keys, mayManage, title }: BudgetsProps) {
             rowKey={({ id }) => id}
             columns={[
               ...toBudgetColumns(toName),
-              toActions(mayManage, toName, (act, budget) => setChosen({ act, budget })),
+              toBudgetActions({
+                mayManage,
+                toTitle: (budget) => toBudgetText(budget, toName),
+                isNeeded: ({ id }) => isBilledAfterwards && id === `bud_${account}`,
+                onAct: (kind, budget) => setAct(toAct(kind, budget)),
+              }),
             ]}
             sortName="budgets"
             empty={
               <Empty icon="billing" title="No budgets">
-                {account === eachAccount ? (
-                  <p>
-                    Limit the spend of each account, team, end user or session, in addition to the accounts' own
-                    budgets.
-                  </p>
-                ) : (
-                  <p>Limit the spend of the account, or of each or one end user, tag, session, model or key.</p>
-                )}
+                <p>Limit the spend of the account, or of each or one end user, tag, session, model or key.</p>
               </Empty>
             }
           />
@@ -90,30 +72,68 @@ function Budgets({ account, keys, mayManage, title }: BudgetsProps) {
         <NewBudgetDialog
           account={account}
           keys={keys.filter((key) => getKeyState(key) === "active")}
+          present={budgets.data ?? []}
           onClose={() => setCreating(false)}
         />
       )}
-      {common !== undefined && chosen?.act === "edit" && <EditBudgetDialog {...common} />}
-      {common !== undefined && chosen?.act === "spending" && <SpendingDialog {...common} toName={toName} />}
-      {common !== undefined && chosen?.act === "delete" && (
-        <Confirm title="Delete this budget?" action="Delete budget" act={() => remove(common.budget)} onClose={close}>
-          <p>
-            The budget of <strong>{common.title}</strong> no longer limits any call, and its recorded spend is deleted.
-          </p>
-        </Confirm>
-      )}
+      {act !== undefined && <BudgetActDialog act={act} onClose={() => setAct(undefined)} />}
     </Section>
   );
 }
 
-function toActions(mayManage: boolean, toName: ToName, onAct: (act: Act, budget: Budget) => void): Column<Budget> {
-  const toLabel = (act: string, budget: Budget) => `${act} ${toBudgetText(budget, toName)}`;
+/** An action on a budget of a list. */
+export interface BudgetAct {
+  readonly kind: "edit" | "delete" | "spending";
+  readonly budget: Budget;
+  readonly account: string;
+  /** The owner of the budget, in words. */
+  readonly title: string;
+  readonly toName: ToName;
+  /** The budgets of the same account, or of the gateway. */
+  readonly others: readonly Budget[];
+}
+
+export function BudgetActDialog({
+  act: { kind, others, toName, ...common },
+  onClose,
+}: {
+  act: BudgetAct;
+  onClose: () => void;
+}) {
+  const { account, budget, title } = common;
+  if (kind === "edit") return <EditBudgetDialog {...common} others={others} onClose={onClose} />;
+  if (kind === "spending") return <SpendingDialog {...common} toName={toName} onClose={onClose} />;
+  const remove = async () => {
+    await deleteBudget(account, budget.id);
+    toast("The budget is deleted");
+  };
+  return (
+    <Confirm title="Delete this budget?" action="Delete budget" act={remove} onClose={onClose}>
+      <p>
+        The budget of <strong>{title}</strong> no longer limits any call, and its recorded spend is deleted.
+      </p>
+    </Confirm>
+  );
+}
+
+export function toBudgetActions<Row extends Budget>({
+  mayManage,
+  toTitle,
+  isNeeded,
+  onAct,
+}: {
+  mayManage: boolean;
+  toTitle: (budget: Row) => string;
+  /** Whether its account is billed afterwards, so that nothing else bounds it. */
+  isNeeded: (budget: Row) => boolean;
+  onAct: (kind: BudgetAct["kind"], budget: Row) => void;
+}): Column<Row> {
   return actionsColumn((budget) => (
     <>
       {budget.used_usd === null && (
         <Button
           look="plain small"
-          aria-label={toLabel("Spenders of", budget)}
+          aria-label={`Spenders of ${toTitle(budget)}`}
           onClick={() => onAct("spending", budget)}
         >
           Spenders
@@ -121,12 +141,22 @@ function toActions(mayManage: boolean, toName: ToName, onAct: (act: Act, budget:
       )}
       {mayManage && (
         <>
-          <Button look="plain small" aria-label={toLabel("Edit", budget)} onClick={() => onAct("edit", budget)}>
+          <Button look="plain small" aria-label={`Edit ${toTitle(budget)}`} onClick={() => onAct("edit", budget)}>
             Edit
           </Button>
-          <Button look="plain small bad" aria-label={toLabel("Delete", budget)} onClick={() => onAct("delete", budget)}>
-            Delete
-          </Button>
+          {isNeeded(budget) ? (
+            <span className="faint" title="An account that is billed afterwards needs a budget">
+              in place of the wallet
+            </span>
+          ) : (
+            <Button
+              look="plain small bad"
+              aria-label={`Delete ${toTitle(budget)}`}
+              onClick={() => onAct("delete", budget)}
+            >
+              Delete
+            </Button>
+          )}
         </>
       )}
     </>

@@ -9,8 +9,6 @@ import { useOwnAlerts } from "../alerts/api.ts";
 import { ChannelsSection } from "../alerts/channels-section.tsx";
 import { RulesSection } from "../alerts/rules-section.tsx";
 import { PasswordFields, usePasswordForm } from "../auth/new-password.tsx";
-import { AccountsSection } from "../team/accounts-section.tsx";
-import { TeamSection } from "../team/team-section.tsx";
 import { SecondFactorSection } from "./second-factor-section.tsx";
 import { SessionsSection } from "./sessions-section.tsx";
 
@@ -35,8 +33,6 @@ export default function SettingsPage() {
             </Fact>
           </dl>
         </Section>
-        <AccountsSection />
-        <TeamSection mayManage={isTeamAdmin} />
         <PasswordForm email={me.email} />
         <SecondFactorSection isOn={me.second_factor} />
         <SessionsSection />
