@@ -1,9 +1,9 @@
 import { GatewayError } from "../contract/index.ts";
 import { type Database, inTransaction, lockName, type Store, type TransactionScope } from "../db/index.ts";
+import { DeliveryError } from "../mail/index.ts";
 import { type SecretBox, sealSecret } from "../providers/index.ts";
 import { nextDigestAt } from "./digest-times.ts";
 import { pagerdutyUrl } from "./formats/pagerduty.ts";
-import { DeliveryError } from "./message.ts";
 import { type Severity, toRank } from "./subject.ts";
 
 /** Where messages go; kept encrypted. */

@@ -2,13 +2,12 @@ import type { Config } from "../config/index.ts";
 import { GatewayError } from "../contract/index.ts";
 import type { Store } from "../db/index.ts";
 import type { Log } from "../kernel/index.ts";
+import { DeliveryError, findSmtp, type Smtp, sendEmail } from "../mail/index.ts";
 import type { SecretBox } from "../providers/index.ts";
 import { openChannel, recordOutcome } from "./channels.ts";
-import { sendEmail } from "./email.ts";
-import { type AlertMessage, createTestMessage, DeliveryError, toMailText, toSubject } from "./message.ts";
+import { type AlertMessage, createTestMessage, toMailText, toSubject } from "./message.ts";
 import { readEpisodeIds } from "./record-findings.ts";
 import { createServices } from "./send.ts";
-import { parseSmtpUrl, readSmtp, type Smtp } from "./settings.ts";
 import type { OpenChannel } from "./storeless.ts";
 
 /** The pauses after failed attempts; after the last one the message is dropped. */
@@ -28,17 +27,6 @@ export interface DeliveryDeps {
   readonly config: Pick<Config, "smtpUrl" | "smtpFrom" | "alertNetworks" | "proxyEnv" | "publicUrl">;
   readonly now: () => number;
   readonly log: Log;
-}
-
-/** The mail server of alerts: the server in the environment, otherwise the server set on the dashboard. */
-export async function findSmtp({
-  store,
-  secrets,
-  config,
-}: Pick<DeliveryDeps, "store" | "secrets" | "config">): Promise<Smtp | undefined> {
-  const { smtpUrl, smtpFrom } = config;
-  if (smtpUrl !== undefined && smtpFrom !== undefined) return parseSmtpUrl(smtpUrl, smtpFrom);
-  return readSmtp(store, secrets);
 }
 
 /** Sends messages to channels. */

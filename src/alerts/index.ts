@@ -9,8 +9,7 @@ export {
   listChannels,
   type Target,
 } from "./channels.ts";
-export { createDelivery, findSmtp } from "./deliver.ts";
-export { sendEmail } from "./email.ts";
+export { createDelivery } from "./deliver.ts";
 export type { VerifyLedger } from "./ledger-check.ts";
 export {
   addMetricRule,
@@ -27,6 +26,6 @@ export { openAlerts } from "./open-alerts.ts";
 export { type FiringAlert, muteAlert, readFiring, readHistory } from "./record-findings.ts";
 export { getRuleInfo, type Rule, ruleNames } from "./rules.ts";
 export { ServiceHealth } from "./service-health.ts";
-export { gatewayOwner, getRulesOf, type RuleSetting, readRules, type Smtp, writeRule, writeSmtp } from "./settings.ts";
+export { gatewayOwner, getRulesOf, type RuleSetting, readRules, writeRule } from "./settings.ts";
 export { type AlertSubject, type Severity, severities } from "./subject.ts";
 export { checkWebhookUrl } from "./webhook.ts";

@@ -2,29 +2,6 @@ import type { DigestPeriod } from "./digest-times.ts";
 import type { Rule } from "./rules.ts";
 import { type AlertSubject, gatewaySubject, type Severity } from "./subject.ts";
 
-/** How long a webhook or mail server may take. */
-export const sendMsMax = 10_000;
-
-interface DeliveryErrorOptions {
-  /** The receiver asked to wait this long. */
-  readonly retryAfterMs?: number | undefined;
-  /** The receiver will never accept it. */
-  readonly isFinal?: boolean;
-}
-
-/** The reason why a message was not accepted, without secrets. */
-export class DeliveryError extends Error {
-  override readonly name = "DeliveryError";
-  readonly retryAfterMs: number | undefined;
-  readonly isFinal: boolean;
-
-  constructor(message: string, { retryAfterMs, isFinal = false }: DeliveryErrorOptions = {}) {
-    super(message);
-    this.retryAfterMs = retryAfterMs;
-    this.isFinal = isFinal;
-  }
-}
-
 /** An alert in a message. */
 export interface AlertNotice {
   /** The same when it fires, is repeated and is resolved. */

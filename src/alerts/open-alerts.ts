@@ -1,14 +1,14 @@
 import type { Config } from "../config/index.ts";
 import { GatewayError } from "../contract/index.ts";
 import type { Kernel } from "../kernel/index.ts";
+import { DeliveryError, findSmtp } from "../mail/index.ts";
 import type { ProviderHealth } from "../providers/index.ts";
 import { listChannels, openChannel } from "./channels.ts";
-import { createDelivery, type DeliveryDeps, findSmtp } from "./deliver.ts";
+import { createDelivery, type DeliveryDeps } from "./deliver.ts";
 import { queueDigests, type ReadDigestFigures } from "./digest.ts";
 import { toAlertKey } from "./episode.ts";
 import { tryAcquireLease } from "./leases.ts";
 import { checkLedger, type VerifyLedger } from "./ledger-check.ts";
-import { DeliveryError } from "./message.ts";
 import { checkMetricRules, listMetricRules, type MeasureCalls } from "./metric-rules.ts";
 import { readNodeState, readSharedState } from "./read-state.ts";
 import { type OwnedFinding, readMutes, readStartTimes, recordFindings, roundMs } from "./record-findings.ts";

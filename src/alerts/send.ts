@@ -1,9 +1,10 @@
 import type { Config } from "../config/index.ts";
+import { DeliveryError } from "../mail/index.ts";
 import { toDiscordMessage } from "./formats/discord.ts";
 import { pagerdutyUrl, toPagerdutyEvents } from "./formats/pagerduty.ts";
 import { toSlackMessage } from "./formats/slack.ts";
 import { toTeamsMessage } from "./formats/teams.ts";
-import { type AlertMessage, DeliveryError } from "./message.ts";
+import type { AlertMessage } from "./message.ts";
 import { gatewayOwner } from "./settings.ts";
 import type { OpenChannel } from "./storeless.ts";
 import { createPosts, createWebhooks, type SendPost } from "./webhook.ts";

@@ -3,7 +3,8 @@ import { createHmac } from "node:crypto";
 import { isIP } from "node:net";
 import { createNetworkList, GatewayError } from "../contract/index.ts";
 import { createPublicRequest, isPublicAddress } from "../kernel/index.ts";
-import { type AlertMessage, DeliveryError, sendMsMax } from "./message.ts";
+import { DeliveryError, sendMsMax } from "../mail/index.ts";
+import type { AlertMessage } from "./message.ts";
 
 export interface WebhookOptions {
   /** Private networks that may be reached, as CIDR ranges or addresses; absent: public addresses only. */

@@ -161,7 +161,7 @@ export const settings = {
     expected: "comma-separated addresses or CIDR ranges such as 10.0.0.0/8",
     parse: parseNetworks,
   }),
-  /** The mail server of alerts and their sender, instead of those set on the dashboard. */
+  /** The mail server and the sender of its mail, instead of those set on the dashboard. */
   smtpUrl: secret(
     "SMTP_URL",
     accepted(isSmtpUrl, "a URL such as smtp://user:password@mail.example.com:587, or smtps: for TLS from the start"),

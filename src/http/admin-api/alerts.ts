@@ -1,10 +1,9 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { channelKinds, checkWebhookUrl, findSmtp, gatewayOwner, type Target, writeSmtp } from "../../alerts/index.ts";
-import { createQuietlyAudited } from "../../audit/index.ts";
+import { channelKinds, checkWebhookUrl, gatewayOwner, type Target } from "../../alerts/index.ts";
 import { GatewayError, nullable } from "../../contract/index.ts";
 import type { ApiAdministrator } from "../../keys/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { emailFields, filterFields, RuleChange, SeverityName, smtpFields, webhookFields } from "../forms/alerts.ts";
+import { emailFields, filterFields, RuleChange, SeverityName, webhookFields } from "../forms/alerts.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { type AdminApi, adminRoutes, describeDelete, describeRead, describeWrite } from "./guard.ts";
@@ -34,7 +33,6 @@ const NewChannel = formBody({
   ...filterFields,
 });
 const ChannelChange = formBody(filterFields);
-const NewMailServer = formBody(smtpFields);
 
 const Time = Type.Integer();
 const AlertObject = Type.Object({
@@ -84,29 +82,9 @@ const TestObject = Type.Object({
   ok: Type.Boolean(),
   error: nullable(Type.String()),
 });
-const MailServerObject = Type.Object({
-  object: Type.Literal("organization.mail_server"),
-  server: nullable(
-    Type.Object({
-      host: Type.String(),
-      port: Type.Integer(),
-      tls: Type.Boolean(),
-      user: nullable(Type.String()),
-      from: Type.String(),
-      has_password: Type.Boolean(),
-    }),
-  ),
-  from_environment: Type.Boolean({ description: "Whether SMTP_URL sets it; it cannot be changed here then" }),
-});
-
 /** Alerts of the gateway, the rules that find them, and the channels of their messages. Every change is in the audit log. */
 export function organizationAlertsController(deps: HttpDeps, api: AdminApi) {
-  return [
-    ...alertsController(deps, api),
-    ...rulesController(deps, api),
-    ...channelsController(deps, api),
-    ...mailServerController(deps, api),
-  ];
+  return [...alertsController(deps, api), ...rulesController(deps, api), ...channelsController(deps, api)];
 }
 
 const byAdministrator = ({ accountId }: ApiAdministrator) => ({ owner: gatewayOwner, by: accountId });
@@ -295,64 +273,6 @@ function channelsController(deps: HttpDeps, api: AdminApi) {
             "It has the form of a real alert; in PagerDuty it is resolved at once. If the message is not accepted, the response has `ok` false.",
         }),
       },
-    ),
-  ];
-}
-
-/**
- * Routes for the mail server. Only owners may set it: it carries the sign-in links of owners, so whoever sets it could
- * become one.
- */
-function mailServerController(deps: HttpDeps, api: AdminApi) {
-  const { store, secrets, config } = deps;
-  const audited = createQuietlyAudited(store, deps.now);
-  const write = ({ accountId }: ApiAdministrator, subject: string, smtp: Parameters<typeof writeSmtp>[2]) =>
-    audited(
-      (scope) => writeSmtp(scope, secrets, smtp),
-      () => ({ accountId, action: "alert.smtp", subject, detail: {} }),
-    );
-  const answer = async (): Promise<Static<typeof MailServerObject>> => {
-    const smtp = await findSmtp(deps);
-    const base = { object: "organization.mail_server" as const, from_environment: config.smtpUrl !== undefined };
-    if (smtp === undefined) return { ...base, server: null };
-    const { host, port, isTls, user, password, from } = smtp;
-    return {
-      ...base,
-      server: { host, port, tls: isTls, user: user ?? null, from, has_password: password !== undefined },
-    };
-  };
-  const expectOwner = ({ role }: ApiAdministrator) => {
-    if (role === "owner") return;
-    throw new GatewayError("forbidden", "Only owners and their admin keys can change the mail server");
-  };
-  const route = adminRoutes(deps, api, { path: "/organization/mail_server", area: "accounts" });
-  return [
-    route.get("", answer, {
-      detail: describeRead("Retrieve the mail server, without its password", MailServerObject),
-    }),
-    route.put(
-      "",
-      async ({ admin, body }) => {
-        expectOwner(admin);
-        const { tls: isTls, ...smtp } = body;
-        await write(admin, body.host, { ...smtp, isTls });
-        return await answer();
-      },
-      {
-        body: NewMailServer,
-        detail: describeWrite("Set the mail server, for owners", MailServerObject, {
-          description: "Without a password, the current one is kept if the host and user stay the same.",
-        }),
-      },
-    ),
-    route.delete(
-      "",
-      async ({ admin }) => {
-        expectOwner(admin);
-        await write(admin, "none", undefined);
-        return await answer();
-      },
-      { detail: describeWrite("Remove the mail server, for owners", MailServerObject) },
     ),
   ];
 }

@@ -12,6 +12,7 @@ import { configurationController } from "./document/document.ts";
 import type { AdminApi } from "./guard.ts";
 import { jwtIssuersController } from "./jwt-issuers.ts";
 import { liveCallsController } from "./live-calls.ts";
+import { mailServerController } from "./mail-server.ts";
 import { nodesController } from "./nodes.ts";
 import { invitesController, projectUsersController, usersController } from "./people.ts";
 import {
@@ -81,6 +82,7 @@ function controllers(deps: HttpDeps, api: AdminApi) {
     ...pluginsController(deps, api),
     ...organizationCatalogueController(deps, api),
     ...organizationAlertsController(deps, api),
+    ...mailServerController(deps, api),
     ...liveCallsController(deps, api),
     ...projectSessionsController(deps, api),
     ...nodesController(deps, api),

@@ -1,5 +1,6 @@
-import { checkWebhookUrl, findSmtp, listChannels } from "../../alerts/index.ts";
+import { checkWebhookUrl, listChannels } from "../../alerts/index.ts";
 import { GatewayError } from "../../contract/index.ts";
+import { findSmtp } from "../../mail/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { alertActions, RuleChange, webhookFields } from "../forms/alerts.ts";
 import { withTeamSession } from "../lifecycle/session.ts";

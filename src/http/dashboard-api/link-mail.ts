@@ -1,6 +1,6 @@
-import { findSmtp, sendEmail } from "../../alerts/index.ts";
 import { GatewayError } from "../../contract/index.ts";
 import { type SessionUser, takeAttempt } from "../../identity/index.ts";
+import { findSmtp, sendEmail } from "../../mail/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { toHarmlessText } from "../forms/harmless-text.ts";
 
@@ -17,7 +17,7 @@ type Link = { readonly to: string; readonly token: string; readonly expiresAt: n
   | { readonly kind: "team"; readonly team: string }
 );
 
-/** Sends links by the mail server of alerts, where there is one and PUBLIC_URL says where links lead. */
+/** Sends links by the mail server, where there is one and PUBLIC_URL says where links lead. */
 export function createLinkMail(deps: HttpDeps) {
   const { store, config, log, now } = deps;
   const { publicUrl } = config;

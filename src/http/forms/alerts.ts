@@ -28,6 +28,7 @@ import { takeAttempt } from "../../identity/index.ts";
 import { RateLimiter } from "../../lib/rate-limiter.ts";
 import type { HttpDeps } from "../deps.ts";
 import { formBody } from "../lifecycle/validate.ts";
+import { Address } from "./read-fields.ts";
 import { toIso } from "./serializers.ts";
 
 export const RuleChange = formBody({
@@ -41,8 +42,6 @@ export const webhookFields = {
     Type.String({ pattern: "^whsec_[A-Za-z0-9+/]{32,100}={0,2}$", title: "whsec_…", maxLength: 110 }),
   ),
 };
-
-const Address = Type.String({ pattern: "^[^\\s@<>,]{1,64}@[^\\s@<>,]{1,189}$", title: "name@host", maxLength: 254 });
 
 export const emailFields = { to: Type.Array(Address, { minItems: 1, maxItems: 10 }) };
 
@@ -75,15 +74,6 @@ export const filterFields = {
 };
 const FilterBody = Type.Object(filterFields);
 export type FilterBody = Static<typeof FilterBody>;
-
-export const smtpFields = {
-  host: Type.String({ pattern: "^[A-Za-z0-9._:-]{1,253}$", title: "mail.example.com" }),
-  port: Type.Integer({ minimum: 1, maximum: 65_535 }),
-  tls: Type.Boolean(),
-  user: Type.Optional(Type.String({ minLength: 1, maxLength: 254 })),
-  password: Type.Optional(Type.String({ minLength: 1, maxLength: 1000 })),
-  from: Address,
-};
 
 const hourMs = 3_600_000;
 

@@ -1,10 +1,10 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { findSmtp, sendEmail } from "../../alerts/index.ts";
 import type { Administrator } from "../../audit/index.ts";
 import { formatUsd, GatewayError, toRealEmail } from "../../contract/index.ts";
 import { credentialTypes, findHolders, findLeaked, type Leaked, type LeakedCredential } from "../../identity/index.ts";
 import { graceSecondsMax, revokeAdminKey } from "../../keys/index.ts";
 import { RateLimiter } from "../../lib/rate-limiter.ts";
+import { findSmtp, sendEmail } from "../../mail/index.ts";
 import { type KeyCaller, readKeyCallers, readKeyCosts } from "../../reports/index.ts";
 import { emailsOf, findAccounts } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";

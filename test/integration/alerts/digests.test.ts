@@ -7,11 +7,11 @@ import {
   changeChannel,
   filterDefault,
   gatewayOwner,
-  writeSmtp,
 } from "../../../src/alerts/index.ts";
 import { createAlerts } from "../../../src/alerts/open-alerts.ts";
 import { callIdPrefix } from "../../../src/contract/index.ts";
 import type { LedgerWrite, Store } from "../../../src/db/index.ts";
+import { writeSmtp } from "../../../src/mail/index.ts";
 import { UsageRollup } from "../../../src/reports/index.ts";
 import { startService } from "../../support/alert-services.ts";
 import { recordCalls } from "../../support/payers.ts";

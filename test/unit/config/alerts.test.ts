@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { parseSmtpUrl } from "../../../src/alerts/settings.ts";
 import { describeConfig, readConfig } from "../../../src/config/index.ts";
+import { parseSmtpUrl } from "../../../src/mail/index.ts";
 
 const from = "gate@example.org";
 

@@ -1,32 +1,21 @@
-import { useState } from "react";
 import { Link } from "wouter";
 import { useMayAdminister } from "../../data/roles.ts";
-import { useMe } from "../../data/session.ts";
 import { severityBadges } from "../../data/severity.ts";
 import { formatAge, formatMoment } from "../../format.ts";
 import { Button } from "../../kit/button.tsx";
-import { Confirm } from "../../kit/confirm.tsx";
 import { Empty, Loaded } from "../../kit/feedback.tsx";
 import { Select } from "../../kit/field.tsx";
-import { Fact, PageHead, Section } from "../../kit/page.tsx";
+import { PageHead, Section } from "../../kit/page.tsx";
 import { Segmented } from "../../kit/segmented.tsx";
 import { actionsColumn, type Column, Table } from "../../kit/table.tsx";
 import { toastError } from "../../kit/toast.tsx";
 import { useChoice } from "../../kit/url-state.ts";
-import {
-  type AdminAlerts,
-  type Alert,
-  muteAlert,
-  type PastAlert,
-  removeSmtp,
-  type SmtpServer,
-  useAdminAlerts,
-} from "./api.ts";
+import { MailSection } from "../mail/mail-section.tsx";
+import { type AdminAlerts, type Alert, muteAlert, type PastAlert, useAdminAlerts } from "./api.ts";
 import { ChannelsSection } from "./channels-section.tsx";
 import { MetricRulesSection } from "./metric-rules-section.tsx";
 import { titleOfRule } from "./rule-titles.ts";
 import { RulesSection } from "./rules-section.tsx";
-import { SmtpDialog } from "./smtp-dialog.tsx";
 
 export default function AlertsPage() {
   const alerts = useAdminAlerts();
@@ -44,7 +33,7 @@ export default function AlertsPage() {
 }
 
 function Alerts({ data }: { data: AdminAlerts }) {
-  const { active, history, rules, metric_rules: metricRules, channels, smtp } = data;
+  const { active, history, rules, metric_rules: metricRules, channels, has_mail: hasMail } = data;
   const [tab, setTab] = useChoice("tab", tabs);
   return (
     <div className="stack">
@@ -63,8 +52,8 @@ function Alerts({ data }: { data: AdminAlerts }) {
       )}
       {tab === "channels" && (
         <>
-          <ChannelsSection scope="admin" channels={channels} hasMail={smtp !== null} metricRules={metricRules} />
-          <MailSection smtp={smtp} />
+          <ChannelsSection scope="admin" channels={channels} hasMail={hasMail} metricRules={metricRules} />
+          <MailSection />
         </>
       )}
     </div>
@@ -202,57 +191,6 @@ function HistorySection({ history }: { history: readonly PastAlert[] }) {
           { name: "Ended", className: "nowrap", sort: ({ ended }) => ended, cell: ({ ended }) => formatMoment(ended) },
         ]}
       />
-    </Section>
-  );
-}
-
-function MailSection({ smtp }: { smtp: SmtpServer | null }) {
-  const { data: me } = useMe();
-  const [open, setOpen] = useState<"edit" | "remove">();
-  const close = () => setOpen(undefined);
-  // Only owners may change the server: it delivers the links that owners set their passwords with.
-  const isOwner = me?.role === "owner";
-  const isEditable = isOwner && smtp?.from_environment !== true;
-  return (
-    <Section
-      title="Mail server"
-      actions={
-        isEditable && (
-          <div className="row">
-            {smtp !== null && (
-              <Button look="small" onClick={() => setOpen("remove")}>
-                Remove
-              </Button>
-            )}
-            <Button look="small" onClick={() => setOpen("edit")}>
-              {smtp === null ? "Set mail server" : "Edit mail server"}
-            </Button>
-          </div>
-        )
-      }
-    >
-      {smtp === null ? (
-        <p className="card-body soft">
-          Email alerts and invitations by email need a mail server (SMTP){!isOwner && ", which an owner sets"}.
-        </p>
-      ) : (
-        <dl className="facts card-body">
-          <Fact name="Server">
-            {smtp.host}:{smtp.port}
-          </Fact>
-          <Fact name="Encryption">{smtp.tls ? "TLS" : "STARTTLS"}</Fact>
-          <Fact name="User">{smtp.user ?? "–"}</Fact>
-          <Fact name="Password">{smtp.has_password ? "set" : "not set"}</Fact>
-          <Fact name="Sender">{smtp.from}</Fact>
-          <Fact name="Source">{smtp.from_environment ? "SMTP_URL and SMTP_FROM" : "this page"}</Fact>
-        </dl>
-      )}
-      {open === "edit" && <SmtpDialog smtp={smtp} onClose={close} />}
-      {open === "remove" && (
-        <Confirm title="Remove the mail server?" action="Remove" act={removeSmtp} onClose={close}>
-          Email alerts are no longer sent, including alerts to account holders.
-        </Confirm>
-      )}
     </Section>
   );
 }

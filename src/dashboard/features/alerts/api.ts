@@ -1,19 +1,20 @@
 import useSWR, { mutate } from "swr";
 import { api, fromSeconds, organization, readPages, request, slowRefresh } from "../../data/api.ts";
+import { getMailServer } from "../mail/api.ts";
 
-const { alerts, mail_server: mailServer } = organization;
+const { alerts } = organization;
 const getOwnAlerts = () => request(api.alerts.get());
 
 /** Alerts of the gateway, in the same form as an account's alerts. */
 async function getAdminAlerts() {
   const list = (state: "active" | "ended") => readPages((query) => request(alerts.get({ query: { ...query, state } })));
-  const [active, ended, rules, metricRules, channels, mail] = await Promise.all([
+  const [active, ended, rules, metricRules, channels, { smtp }] = await Promise.all([
     list("active"),
     list("ended"),
     readPages((query) => request(alerts.rules.get({ query }))),
     readPages((query) => request(alerts.metric_rules.get({ query }))),
     readPages((query) => request(alerts.channels.get({ query }))),
-    request(mailServer.get()),
+    getMailServer(),
   ]);
   return {
     active: active.map((alert) => ({
@@ -35,7 +36,7 @@ async function getAdminAlerts() {
       sent_at: fromSeconds(channel.sent_at),
       error_at: fromSeconds(channel.error_at),
     })),
-    smtp: mail.server && { ...mail.server, from_environment: mail.from_environment },
+    has_mail: smtp !== null,
   };
 }
 
@@ -46,7 +47,6 @@ export type AlertRule = Omit<OwnAlerts["rules"][number], "rule"> & { readonly ru
 export type AlertChannel = OwnAlerts["channels"][number];
 export type PastAlert = AdminAlerts["history"][number];
 export type MetricRule = AdminAlerts["metric_rules"][number];
-export type SmtpServer = NonNullable<AdminAlerts["smtp"]>;
 
 export const useAdminAlerts = () => useSWR("alerts-admin", getAdminAlerts, slowRefresh);
 export const useOwnAlerts = () => useSWR("alerts-own", getOwnAlerts, slowRefresh);
@@ -128,14 +128,4 @@ export async function testChannel(scope: AlertScope, id: string): Promise<string
     : request(api.alerts.channels({ id }).test.post()));
   await refresh(scope);
   return error;
-}
-
-export async function setSmtp(smtp: Parameters<typeof mailServer.put>[0]): Promise<void> {
-  await request(mailServer.put(smtp));
-  await refresh("admin");
-}
-
-export async function removeSmtp(): Promise<void> {
-  await request(mailServer.delete());
-  await refresh("admin");
 }

@@ -65,8 +65,7 @@ const sentences: AuditTexts["sentences"] = {
   "alert.channel_change": ({ severity, digest, rules }) =>
     `Changed an alert channel: severity ${severity}, rules ${rules}, digest ${digest}`,
   "alert.channel_delete": () => "Deleted an alert channel",
-  "alert.smtp": (_, subject) =>
-    subject === "none" ? "Removed the mail server of alerts" : "Set the mail server of alerts",
+  "mail_server.set": (_, subject) => (subject === "none" ? "Removed the mail server" : "Set the mail server"),
   "managed_settings.set": (_, subject) =>
     subject === "none"
       ? "Removed the managed settings of developers’ programs"
@@ -257,6 +256,7 @@ const groups: readonly AuditGroup[] = [
     actions: { create: "Re-route created", change: "Re-route changed", remove: "Re-route ended" },
   },
   { name: "catalogue", label: "Models and prices", actions: { change: "Models and prices changed" } },
+  { name: "mail_server", label: "Mail server", actions: { set: "Mail server changed" } },
   { name: "sandbox", label: "Sandbox", actions: { set: "Sandbox set" } },
   { name: "tokens", label: "Tokens", actions: { issuers: "Token issuers set" } },
   {
@@ -271,7 +271,6 @@ const groups: readonly AuditGroup[] = [
       channel: "Channel added",
       channel_change: "Channel changed",
       channel_delete: "Channel deleted",
-      smtp: "Mail server changed",
     },
   },
 ];

@@ -1,6 +1,28 @@
 import { isLoopback } from "../contract/index.ts";
-import { DeliveryError, sendMsMax } from "./message.ts";
-import type { Smtp } from "./settings.ts";
+import type { Smtp } from "./mail-server.ts";
+
+/** How long a webhook or mail server may take. */
+export const sendMsMax = 10_000;
+
+interface DeliveryErrorOptions {
+  /** The receiver asked to wait this long. */
+  readonly retryAfterMs?: number | undefined;
+  /** The receiver will never accept it. */
+  readonly isFinal?: boolean;
+}
+
+/** The reason why a message was not accepted, without secrets. */
+export class DeliveryError extends Error {
+  override readonly name = "DeliveryError";
+  readonly retryAfterMs: number | undefined;
+  readonly isFinal: boolean;
+
+  constructor(message: string, { retryAfterMs, isFinal = false }: DeliveryErrorOptions = {}) {
+    super(message);
+    this.retryAfterMs = retryAfterMs;
+    this.isFinal = isFinal;
+  }
+}
 
 /** Content of an e-mail. */
 export interface Mail {

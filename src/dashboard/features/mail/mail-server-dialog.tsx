@@ -9,8 +9,8 @@ const encryptions = [
   ["tls", "TLS (port 465)"],
 ] as const;
 
-/** The mail server of alerts. Its password is written and never read. */
-export function SmtpDialog({ smtp, onClose }: { smtp: SmtpServer | null; onClose: () => void }) {
+/** The form of the mail server. Its password is written and never read. */
+export function MailServerDialog({ smtp, onClose }: { smtp: SmtpServer | null; onClose: () => void }) {
   const initial = {
     host: smtp?.host ?? "",
     port: String(smtp?.port ?? 587),
