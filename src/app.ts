@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto";
 import { hostname } from "node:os";
-import { openAlerts, ServiceHealth, type VerifyLedger } from "./alerts/index.ts";
 import {
   type Config,
   ConfigError,
@@ -51,6 +50,9 @@ import {
   remoteCalls,
   withTimeout,
 } from "./ledger/index.ts";
+import type { VerifyLedger } from "./modules/alerts/ledger-check.ts";
+import { openAlerts } from "./modules/alerts/open-alerts.ts";
+import { ServiceHealth } from "./modules/alerts/service-health.ts";
 import { modules, type OpenedModule, openModules } from "./modules/index.ts";
 import type { LogSink, Observability } from "./observability/index.ts";
 import type { Model, ProviderPlugin } from "./provider/index.ts";

@@ -1,3 +1,4 @@
+import { alertList } from "../../modules/alerts/command.ts";
 import { modules } from "../../modules/index.ts";
 import type { Command } from "../command.ts";
 import { declaredCommands } from "../lib/resource-commands.ts";
@@ -13,7 +14,6 @@ import {
   quotaSet,
 } from "./account.ts";
 import { adminKeyCreate, adminKeyList, adminKeyRevoke } from "./admin-key.ts";
-import { alertList } from "./alert.ts";
 import { auditList } from "./audit.ts";
 import { catalogueCheck, models } from "./catalogue.ts";
 import { catalogueSign, catalogueUpdate } from "./catalogue-update.ts";

@@ -131,7 +131,7 @@ const catalogue = onDemand(
 const alerts = onDemand(
   "/admin/alerts",
   { name: "Alerts", icon: "bell", help: "alerts" },
-  () => import("../features/alerts/alerts-page.tsx"),
+  () => import("../../modules/alerts/dashboard/alerts-page.tsx"),
 );
 const live = onDemand(
   "/admin/live",

@@ -1,9 +1,9 @@
+import { organizationAlertsController } from "../../modules/alerts/organization-routes.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { ApiOf, Route, ServerOf } from "../lifecycle/route.ts";
 import { resources } from "../resources/index.ts";
 import type { AnyResource } from "../resources/resource.ts";
 import { adminKeysController } from "./admin-keys.ts";
-import { organizationAlertsController } from "./alerts.ts";
 import { auditLogsController } from "./audit-logs.ts";
 import { budgetUsageController } from "./budgets.ts";
 import { organizationCatalogueController } from "./catalogue.ts";

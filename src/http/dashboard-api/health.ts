@@ -1,4 +1,5 @@
-import { gatewayOwner, readFiring } from "../../alerts/index.ts";
+import { readFiring } from "../../modules/alerts/record-findings.ts";
+import { gatewayOwner } from "../../modules/alerts/rule-settings.ts";
 import {
   type AttemptCount,
   healthStates,

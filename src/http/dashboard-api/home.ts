@@ -1,6 +1,7 @@
-import { gatewayOwner, readFiring } from "../../alerts/index.ts";
 import { formatUsd } from "../../contract/index.ts";
 import { endOfPeriod, figureColumns, readSpentBudgets, type Store, startOfPeriod } from "../../db/index.ts";
+import { readFiring } from "../../modules/alerts/record-findings.ts";
+import { gatewayOwner } from "../../modules/alerts/rule-settings.ts";
 import { readFigures, readGroups, readLowWallets, readSum } from "../../reports/index.ts";
 import { namesOf } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";

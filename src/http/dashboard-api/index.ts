@@ -1,5 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { acceptInvitation } from "../../identity/index.ts";
+import { alertsController } from "../../modules/alerts/page-routes.ts";
 import { readAccountInvitation, readTeamInvitation } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { ClientFormat } from "../lifecycle/http-call.ts";
@@ -10,7 +11,6 @@ import { formBody } from "../lifecycle/validate.ts";
 import { accountController, meController, sessionsController } from "./account.ts";
 import { adminAccountController } from "./admin-account.ts";
 import { adminAccountsController } from "./admin-accounts.ts";
-import { alertsController } from "./alerts.ts";
 import { auditController } from "./audit.ts";
 import { callSessionsController } from "./call-sessions.ts";
 import { emailController } from "./email.ts";

@@ -1,4 +1,4 @@
-import { alertRules } from "./alert-rules.ts";
+import { alertRules } from "../../modules/alerts/rule-resource.ts";
 import { budgets } from "./budgets.ts";
 import { groupRoles } from "./group-roles.ts";
 import { modelLimits } from "./model-limits.ts";

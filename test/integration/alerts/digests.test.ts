@@ -1,17 +1,17 @@
 import { describe, expect, test } from "bun:test";
-import { lastDigestAt, nextDigestAt } from "../../../src/alerts/digest-times.ts";
+import { callIdPrefix } from "../../../src/contract/index.ts";
+import type { LedgerWrite, Store } from "../../../src/db/index.ts";
+import { writeSmtp } from "../../../src/mail/index.ts";
 import {
   addChannel,
   type Channel,
   type ChannelFilter,
   changeChannel,
   filterDefault,
-  gatewayOwner,
-} from "../../../src/alerts/index.ts";
-import { createAlerts } from "../../../src/alerts/open-alerts.ts";
-import { callIdPrefix } from "../../../src/contract/index.ts";
-import type { LedgerWrite, Store } from "../../../src/db/index.ts";
-import { writeSmtp } from "../../../src/mail/index.ts";
+} from "../../../src/modules/alerts/channels.ts";
+import { lastDigestAt, nextDigestAt } from "../../../src/modules/alerts/digest-times.ts";
+import { createAlerts } from "../../../src/modules/alerts/open-alerts.ts";
+import { gatewayOwner } from "../../../src/modules/alerts/rule-settings.ts";
 import { UsageRollup } from "../../../src/reports/index.ts";
 import { startService } from "../../support/alert-services.ts";
 import { recordCalls } from "../../support/payers.ts";

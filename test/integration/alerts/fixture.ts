@@ -1,10 +1,12 @@
 import { afterAll } from "bun:test";
-import { addChannel, gatewayOwner, ServiceHealth } from "../../../src/alerts/index.ts";
-import { createAlerts } from "../../../src/alerts/open-alerts.ts";
 import { readConfig } from "../../../src/config/index.ts";
 import { openStore, type Store } from "../../../src/db/index.ts";
 import { buildRegistry } from "../../../src/kernel/index.ts";
 import { creditWallet } from "../../../src/ledger/index.ts";
+import { addChannel } from "../../../src/modules/alerts/channels.ts";
+import { createAlerts } from "../../../src/modules/alerts/open-alerts.ts";
+import { gatewayOwner } from "../../../src/modules/alerts/rule-settings.ts";
+import { ServiceHealth } from "../../../src/modules/alerts/service-health.ts";
 import { createLog } from "../../../src/observability/log.ts";
 import { HealthLog } from "../../../src/providers/health.ts";
 import { type Providers, readHealth, SecretBox } from "../../../src/providers/index.ts";

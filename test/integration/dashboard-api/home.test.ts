@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { gatewayOwner } from "../../../src/alerts/index.ts";
 import { creditWallet } from "../../../src/ledger/index.ts";
+import { gatewayOwner } from "../../../src/modules/alerts/rule-settings.ts";
 import type { Handlers } from "../../../src/provider/index.ts";
 import { makeAlertRow } from "../../support/alert-rows.ts";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";

@@ -1,8 +1,8 @@
+import { titleOfRule } from "../../../modules/alerts/dashboard/rule-titles.ts";
 import { fromSeconds } from "../../data/api.ts";
 import { type Role, toRoleName } from "../../data/roles.ts";
 import { formatCount, formatDay, formatUsd } from "../../format.ts";
 import { type AuditGroup, type AuditTexts, insertAfter, type ModuleParts } from "../../kit/modules.tsx";
-import { titleOfRule } from "../alerts/rule-titles.ts";
 import type { AuditEntry } from "./api.ts";
 
 type Detail = AuditEntry["detail"];

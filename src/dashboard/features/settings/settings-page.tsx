@@ -1,3 +1,6 @@
+import { useOwnAlerts } from "../../../modules/alerts/dashboard/api.ts";
+import { ChannelsSection } from "../../../modules/alerts/dashboard/channels-section.tsx";
+import { RulesSection } from "../../../modules/alerts/dashboard/rules-section.tsx";
 import { toRoleName } from "../../data/roles.ts";
 import { useMe } from "../../data/session.ts";
 import { Loaded } from "../../kit/feedback.tsx";
@@ -5,9 +8,6 @@ import { Form, Submit } from "../../kit/form.tsx";
 import { usePlace } from "../../kit/modules.tsx";
 import { Fact, PageHead, Section } from "../../kit/page.tsx";
 import { toast } from "../../kit/toast.tsx";
-import { useOwnAlerts } from "../alerts/api.ts";
-import { ChannelsSection } from "../alerts/channels-section.tsx";
-import { RulesSection } from "../alerts/rules-section.tsx";
 import { PasswordFields, usePasswordForm } from "../auth/new-password.tsx";
 import { AccountsSection } from "../team/accounts-section.tsx";
 import { TeamSection } from "../team/team-section.tsx";

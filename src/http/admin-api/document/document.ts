@@ -8,6 +8,7 @@
 import { type Static, type TOptional, Type } from "@sinclair/typebox";
 import { quoteValue } from "../../../contract/index.ts";
 import type { ApiAdministrator } from "../../../keys/index.ts";
+import { alerts } from "../../../modules/alerts/document-section.ts";
 import { expectKnownHolder, findAccounts, hasScope } from "../../../tenants/index.ts";
 import type { HttpDeps } from "../../deps.ts";
 import { parseUrl } from "../../lifecycle/origin.ts";
@@ -17,7 +18,6 @@ import { readCatalogueBody } from "../catalogue.ts";
 import { type AdminApi, adminRoutes, describeRead, describeWrite, lacksScope } from "../guard.ts";
 import { invalid, readFlag } from "../lists.ts";
 import { accounts } from "./accounts.ts";
-import { alerts } from "./alerts.ts";
 import { catalogue, toRows, virtualModels } from "./catalogue.ts";
 import { jwtIssuers } from "./jwt-issuers.ts";
 import { keys } from "./keys.ts";
