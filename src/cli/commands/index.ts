@@ -1,4 +1,3 @@
-import { alertList } from "../../modules/alerts/command.ts";
 import { modules } from "../../modules/index.ts";
 import type { Command } from "../command.ts";
 import { declaredCommands } from "../lib/resource-commands.ts";
@@ -72,7 +71,6 @@ const own: readonly Command[] = [
   keySet,
   keyRotate,
   keyRevoke,
-  alertList,
   ...declaredCommands,
   limitSet,
   adminKeyCreate,
@@ -133,6 +131,7 @@ export const commands: readonly Command[] = modules
     return list.toSpliced(place === -1 ? list.length : place + 1, 0, command);
   }, own);
 
+/** `alert list` and `alert-rule list` are of one group. */
 function groupOf(name: string): string {
-  return name.split(" ", 1)[0] ?? "";
+  return name.split(/[ -]/, 1)[0] ?? "";
 }

@@ -1,6 +1,5 @@
 import { Type } from "@sinclair/typebox";
 import { acceptInvitation } from "../../identity/index.ts";
-import { alertsController } from "../../modules/alerts/page-routes.ts";
 import { readAccountInvitation, readTeamInvitation } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { ClientFormat } from "../lifecycle/http-call.ts";
@@ -55,7 +54,6 @@ function routesOfPages(deps: HttpDeps, inbounds: readonly ClientFormat[]) {
     ...teamsController(deps),
     ...programsController(deps),
     ...statusController(deps),
-    ...alertsController(deps),
     // The gateway, for owners, administrators and viewers.
     ...homeController(deps),
     ...adminApiKeysController(deps),

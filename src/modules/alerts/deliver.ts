@@ -24,7 +24,7 @@ export interface DeliveryDeps {
   readonly store: Store;
   /** Decrypts channels and the mail server. */
   readonly secrets: SecretBox;
-  readonly config: Pick<Config, "smtpUrl" | "smtpFrom" | "alertNetworks" | "proxyEnv" | "publicUrl">;
+  readonly config: Pick<Config, "smtpUrl" | "smtpFrom" | "proxyEnv" | "publicUrl" | "of">;
   readonly now: () => number;
   readonly log: Log;
 }

@@ -1,5 +1,6 @@
 import { type Database, readSpentBudgets, type Store } from "../../db/index.ts";
 import type { ProviderHealth } from "../../providers/index.ts";
+import { readDigestFigures } from "../../reports/index.ts";
 import { readAccountLabels } from "./account-labels.ts";
 import { type DigestPeriod, digestDays, lastDigestAt, nextDigestAt } from "./digest-times.ts";
 import type { AlertMessage } from "./message.ts";
@@ -16,43 +17,14 @@ const listedMax = 5;
 const budgetShare = 0.9;
 const expiryDays = 7;
 
-/** Spend, requests and errors of a time. */
-export interface DigestSums {
-  readonly spendNanodollars: number;
-  readonly requests: number;
-  /** Requests that failed or were refused. */
-  readonly errors: number;
-}
-
-/** The cost of an account or model in a time and in the one before. */
-export interface DigestGroup {
-  readonly id: string;
-  readonly spendNanodollars: number;
-  readonly beforeNanodollars: number;
-}
-
-export interface DigestFigures {
-  readonly current: DigestSums;
-  readonly before: DigestSums;
-  /** Those that cost the most in both times together. */
-  readonly accounts: readonly DigestGroup[];
-  readonly models: readonly DigestGroup[];
-  /** The wallets that run out first. */
-  readonly wallets: readonly {
-    readonly accountId: string;
-    readonly balanceNanodollars: number;
-    readonly daysLeft: number;
-  }[];
-}
-
-/** Reads the figures of so many hours before an hour, counted from 1970, and of as many before these. */
-export type ReadDigestFigures = (span: { until: number; hours: number; now: number }) => Promise<DigestFigures>;
+type DigestFigures = Awaited<ReturnType<typeof readDigestFigures>>;
+type DigestGroup = DigestFigures["accounts"][number];
 
 interface DigestDeps {
   readonly store: Store;
   readonly config: { readonly publicUrl: string | undefined };
   readonly health: () => readonly ProviderHealth[];
-  readonly readDigestFigures: ReadDigestFigures;
+  readonly freshen: () => Promise<void>;
   readonly now: () => number;
 }
 
@@ -102,9 +74,10 @@ async function createDigestMessage(
   deps: DigestDeps,
   { period, slot, channelId, now }: DigestWanted,
 ): Promise<AlertMessage> {
-  const { store, config, health, readDigestFigures } = deps;
+  const { store, config, health, freshen } = deps;
   const hours = digestDays[period] * 24;
-  const figures = await readDigestFigures({ until: slot / hourMs, hours, now });
+  await freshen();
+  const figures = await readDigestFigures(store, { until: slot / hourMs, hours, now });
   const names = await readAccountLabels(store, [
     ...figures.accounts.map(({ id }) => id),
     ...figures.wallets.map(({ accountId }) => accountId),

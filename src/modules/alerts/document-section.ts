@@ -46,7 +46,7 @@ const RuleEntry = Type.Object(
 type RuleEntry = Static<typeof RuleEntry>;
 
 /** The rules of alerts: the gateway's, and the operator's own for metrics. */
-export const alerts = defineSection({
+export const alertSection = defineSection({
   schema: Type.Array(RuleEntry, { maxItems: 100 }),
   area: "alerts",
   async read({ store }) {

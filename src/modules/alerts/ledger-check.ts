@@ -1,9 +1,7 @@
 import type { Store } from "../../db/index.ts";
+import type { VerifyLedger } from "../module.ts";
 import { tryAcquireLease } from "./leases.ts";
 import type { SharedState } from "./rules.ts";
-
-/** The differences that a verification of the ledger finds, one message each. */
-export type VerifyLedger = () => Promise<readonly string[]>;
 
 const turnName = "ledger";
 const checkName = "alert_ledger";

@@ -1,5 +1,6 @@
 import { checkName, GatewayError } from "../../contract/index.ts";
 import type { Database, Store } from "../../db/index.ts";
+import { type MeasureQuery, type Measures, measureCalls, measureSameHours } from "../../reports/index.ts";
 import { readAccountLabels } from "./account-labels.ts";
 import { type Finding, toDollars, toName } from "./rules.ts";
 import { gatewaySubject, type OwnedSubject, type Severity } from "./subject.ts";
@@ -24,43 +25,6 @@ export interface MetricRule {
   readonly callsMin: number;
   readonly severity: Severity;
   readonly isEnabled: boolean;
-}
-
-/** Measurement of the calls that a rule is about. */
-export interface Measurement {
-  readonly calls: number;
-  /** Calls with a status of 500 or above. */
-  readonly failed: number;
-  readonly costNanodollars: number;
-  readonly durationMs: number | undefined;
-  readonly firstByteMs: number | undefined;
-}
-
-export interface MeasuredCalls {
-  readonly filter: { accountId?: string; keyId?: string; model?: string; plugin?: string };
-  readonly minutes: number;
-  readonly now: number;
-}
-
-/** Calls of some hours of this day, and of the same hours of the days before. */
-export interface ComparedCalls extends MeasuredCalls {
-  readonly days: number;
-  /** Whether the running hour is left out. */
-  readonly isWhole: boolean;
-}
-
-/** Measurements of both; `days` is how many of the days before count. */
-export interface Comparison {
-  readonly current: Measurement;
-  /** The calls of all days that count together. */
-  readonly before: Measurement;
-  readonly days: number;
-}
-
-/** Measures calls; the database's reports do so. */
-export interface MeasureCalls {
-  latest(calls: MeasuredCalls): Promise<Measurement>;
-  compared(calls: ComparedCalls): Promise<Comparison>;
 }
 
 /** The days that a rule can compare with, and the windows for which it can. */
@@ -152,19 +116,14 @@ interface Beyond {
 }
 
 /** Findings of the enabled rules. */
-export async function checkMetricRules(
-  { db }: Pick<Store, "db">,
-  rules: readonly MetricRule[],
-  { measure, now }: { measure: MeasureCalls; now: number },
-): Promise<Finding[]> {
+export async function checkMetricRules(store: Store, rules: readonly MetricRule[], now: number): Promise<Finding[]> {
   const beyond: Beyond[] = [];
   for (const rule of rules.filter(({ isEnabled }) => isEnabled)) {
-    const one =
-      rule.baselineDays === 0 ? await checkFixed(rule, measure, now) : await checkRelative(rule, measure, now);
+    const one = rule.baselineDays === 0 ? await checkFixed(store, rule, now) : await checkRelative(store, rule, now);
     if (one !== undefined) beyond.push(one);
   }
   const names = await readNames(
-    db,
+    store.db,
     beyond.map(({ rule }) => rule),
   );
   return beyond.map(({ rule, value, average }) => {
@@ -174,8 +133,8 @@ export async function checkMetricRules(
   });
 }
 
-async function checkFixed(rule: MetricRule, measure: MeasureCalls, now: number): Promise<Beyond | undefined> {
-  const value = toValue(rule, await measure.latest({ filter: toFilter(rule), minutes: rule.minutes, now }));
+async function checkFixed(store: Store, rule: MetricRule, now: number): Promise<Beyond | undefined> {
+  const value = toValue(rule, await measureCalls(store, { filter: toFilter(rule), minutes: rule.minutes, now }));
   if (value === undefined || !isBeyond(rule, value, rule.threshold)) return undefined;
   return { rule, value, average: undefined };
 }
@@ -185,10 +144,10 @@ async function checkFixed(rule: MetricRule, measure: MeasureCalls, now: number):
  * one below would be raised at the start of each hour, so it is about whole hours. Without calls before the average is 0,
  * and the minimum alone decides.
  */
-async function checkRelative(rule: MetricRule, measure: MeasureCalls, now: number): Promise<Beyond | undefined> {
+async function checkRelative(store: Store, rule: MetricRule, now: number): Promise<Beyond | undefined> {
   const { comparison, minutes, baselineDays: days, minimum, threshold } = rule;
   const isAbove = comparison === "above";
-  const measured = await measure.compared({ filter: toFilter(rule), minutes, days, isWhole: !isAbove, now });
+  const measured = await measureSameHours(store, { filter: toFilter(rule), minutes, days, isWhole: !isAbove, now });
   const value = toValue(rule, measured.current);
   if (value === undefined) return undefined;
   const average = toAverage(rule, measured);
@@ -199,7 +158,7 @@ async function checkRelative(rule: MetricRule, measure: MeasureCalls, now: numbe
 const hundredth = 100;
 
 /** The value of a day on average; shares and durations are of the calls of all days together. */
-function toAverage(rule: MetricRule, { before, days }: Comparison): number {
+function toAverage(rule: MetricRule, { before, days }: { before: Measures; days: number }): number {
   const value = toValue(rule, before) ?? 0;
   return rule.metric === "spend" || rule.metric === "calls" ? value / Math.max(1, days) : value;
 }
@@ -223,14 +182,14 @@ function toSubject({ scope, subject }: MetricRule, name = subject): OwnedSubject
   return scope === "gateway" ? gatewaySubject : { type: scope, id: subject, name };
 }
 
-function toFilter({ scope, subject }: MetricRule): MeasuredCalls["filter"] {
+function toFilter({ scope, subject }: MetricRule): MeasureQuery["filter"] {
   if (scope === "gateway") return {};
   const names = { account: "accountId", key: "keyId", model: "model", provider: "plugin" } as const;
   return { [names[scope]]: subject };
 }
 
 /** The value of the metric; `undefined` where too few calls say nothing. */
-function toValue({ metric, callsMin }: MetricRule, { calls, failed, ...measured }: Measurement): number | undefined {
+function toValue({ metric, callsMin }: MetricRule, { calls, failed, ...measured }: Measures): number | undefined {
   if (metric === "calls") return calls;
   if (metric === "spend") return measured.costNanodollars;
   if (calls === 0 || calls < callsMin) return undefined;

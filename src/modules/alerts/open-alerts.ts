@@ -3,13 +3,15 @@ import { GatewayError } from "../../contract/index.ts";
 import type { Kernel } from "../../kernel/index.ts";
 import { DeliveryError, findSmtp } from "../../mail/index.ts";
 import type { ProviderHealth } from "../../providers/index.ts";
+import { readUsedModels } from "../../reports/index.ts";
+import type { VerifyLedger } from "../module.ts";
 import { listChannels, openChannel } from "./channels.ts";
 import { createDelivery, type DeliveryDeps } from "./deliver.ts";
-import { queueDigests, type ReadDigestFigures } from "./digest.ts";
+import { queueDigests } from "./digest.ts";
 import { toAlertKey } from "./episode.ts";
 import { tryAcquireLease } from "./leases.ts";
-import { checkLedger, type VerifyLedger } from "./ledger-check.ts";
-import { checkMetricRules, listMetricRules, type MeasureCalls } from "./metric-rules.ts";
+import { checkLedger } from "./ledger-check.ts";
+import { checkMetricRules, listMetricRules } from "./metric-rules.ts";
 import { readNodeState, readSharedState } from "./read-state.ts";
 import { type OwnedFinding, readMutes, readStartTimes, recordFindings, roundMs } from "./record-findings.ts";
 import { gatewayOwner, readRules, toThresholds } from "./rule-settings.ts";
@@ -25,18 +27,16 @@ const evaluatedMs = 2.5 * roundMs;
 /** A turn is shorter than a round: a timer that is a little early then does not miss it. */
 const turnMs = 0.8 * roundMs;
 const accountsAtOnce = 200;
+/** A model that was called within this many days is in use. */
+const usedDays = 30;
 
 export interface AlertsDeps extends DeliveryDeps {
   readonly config: Config;
   readonly kernel: Pick<Kernel, "registry" | "now">;
   /** The health of the providers. */
   readonly health: () => readonly ProviderHealth[];
-  /** The ids of the models that were called lately. */
-  readonly usedModels: () => Promise<ReadonlySet<string>>;
-  /** Measures calls, for rules of the operator's own. */
-  readonly measure: MeasureCalls;
-  /** Reads the figures of digests. */
-  readonly readDigestFigures: ReadDigestFigures;
+  /** Has the sums of calls include the latest ones. */
+  readonly freshen: () => Promise<void>;
   readonly service: ServiceHealth;
   /** Verifies the ledger apart from this process; absent: it is not verified by itself. */
   readonly verifyLedger?: VerifyLedger | undefined;
@@ -76,15 +76,14 @@ export function createAlerts(deps: AlertsDeps) {
       const thresholds = await readThresholds();
       const ofService = checkService(service.read(), thresholds, at);
       add(gatewayOwner, ofService);
-      const sources = { folder: config.home, health: deps.health, usedModels: deps.usedModels };
+      await deps.freshen();
+      const usedModels = () => readUsedModels(store, { days: usedDays, now: at });
+      const sources = { folder: config.home, health: deps.health, usedModels };
       add(gatewayOwner, checkNode(await readNodeState(kernel, sources), thresholds, at));
       if (await tryAcquireLease(store, "shared", turnMs, at)) {
         const shared = await readSharedState(store, { walletBelow: thresholds.wallet_low ?? 0, now: at });
         add(gatewayOwner, checkShared(shared, thresholds));
-        add(
-          gatewayOwner,
-          await checkMetricRules(store, await listMetricRules(store), { measure: deps.measure, now: at }),
-        );
+        add(gatewayOwner, await checkMetricRules(store, await listMetricRules(store), at));
         await checkAccounts(deps, at, add);
       }
       const sentAlerts = storeless.listTold(ofService);
@@ -147,7 +146,7 @@ async function checkAccounts(
 }
 
 /** Starts the timers. Returns a function that stops them. */
-export function openAlerts(deps: AlertsDeps): () => void {
+export function startAlerts(deps: AlertsDeps): () => void {
   const alerts = createAlerts(deps);
   const report = (error: unknown) => deps.log.warn("alerts_failed", { error });
   alerts.prepare().catch(report);

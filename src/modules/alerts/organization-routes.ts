@@ -1,14 +1,17 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { GatewayError, nullable } from "../../contract/index.ts";
 import { type AdminApi, adminRoutes, describeDelete, describeRead, describeWrite } from "../../http/admin-api/guard.ts";
+import type { OrganizationApiOf } from "../../http/admin-api/index.ts";
 import { invalid, listOf, listParameters, pickPage, readPage, toList, toSeconds } from "../../http/admin-api/lists.ts";
 import type { HttpDeps } from "../../http/deps.ts";
 import { parseUrl } from "../../http/lifecycle/origin.ts";
 import { formBody } from "../../http/lifecycle/validate.ts";
 import type { ApiAdministrator } from "../../keys/index.ts";
-import { emailFields, filterFields, RuleChange, SeverityName, webhookFields } from "./alert-actions.ts";
+import { alertActions, emailFields, filterFields, RuleChange, SeverityName, webhookFields } from "./alert-actions.ts";
 import { channelKinds, type Target } from "./channels.ts";
+import type { alertRules } from "./rule-resource.ts";
 import { gatewayOwner } from "./rule-settings.ts";
+import { settings } from "./settings.ts";
 import { checkWebhookUrl } from "./webhook.ts";
 
 const Mute = formBody({
@@ -85,14 +88,19 @@ const TestObject = Type.Object({
   error: nullable(Type.String()),
 });
 /** Alerts of the gateway, the rules that find them, and the channels of their messages. Every change is in the audit log. */
-export function organizationAlertsController(deps: HttpDeps, api: AdminApi) {
-  return [...alertsController(deps, api), ...rulesController(deps, api), ...channelsController(deps, api)];
+export function organizationAlerts(deps: HttpDeps, api: AdminApi) {
+  const actions = alertActions(deps);
+  return [...alertRoutes(deps, api, actions), ...ruleRoutes(deps, api, actions), ...channelRoutes(deps, api, actions)];
 }
+
+type Actions = ReturnType<typeof alertActions>;
+
+/** The types of these routes, and of those of custom rules, for the pages. */
+export type OrganizationAlerts = OrganizationApiOf<typeof alertRules, ReturnType<typeof organizationAlerts>[number]>;
 
 const byAdministrator = ({ accountId }: ApiAdministrator) => ({ owner: gatewayOwner, by: accountId });
 
-function alertsController(deps: HttpDeps, api: AdminApi) {
-  const { alerts: actions } = api;
+function alertRoutes(deps: HttpDeps, api: AdminApi, actions: Actions) {
   const list = async (state: "active" | "ended") => (await readAlerts(actions)).filter((one) => one.state === state);
   const find = async (id: string) => {
     const alert = (await list("active")).find((one) => one.id === id);
@@ -132,6 +140,7 @@ function alertsController(deps: HttpDeps, api: AdminApi) {
       },
       {
         body: Mute,
+        example: { hours: 24 },
         detail: describeWrite("Mute an alert for some hours", AlertObject),
       },
     ),
@@ -147,9 +156,8 @@ function alertsController(deps: HttpDeps, api: AdminApi) {
   ];
 }
 
-function rulesController(deps: HttpDeps, api: AdminApi) {
-  const { alerts: actions } = api;
-  const toRule = ({ rule: id, ...rule }: Awaited<ReturnType<AdminApi["alerts"]["setRule"]>>) => {
+function ruleRoutes(deps: HttpDeps, api: AdminApi, actions: Actions) {
+  const toRule = ({ rule: id, ...rule }: Awaited<ReturnType<Actions["setRule"]>>) => {
     return { id, object: "organization.alert.rule" as const, ...rule };
   };
   const route = adminRoutes(deps, api, { path: "/organization/alerts/rules", area: "alerts" });
@@ -171,7 +179,11 @@ function rulesController(deps: HttpDeps, api: AdminApi) {
       async ({ admin, body, params: { rule_id: id } }) => {
         return toRule(await actions.setRule(byAdministrator(admin), id, body));
       },
-      { body: RuleChange, detail: describeWrite("Turn a rule on or off, with its threshold", RuleObject) },
+      {
+        body: RuleChange,
+        example: { enabled: true, threshold: "80" },
+        detail: describeWrite("Turn a rule on or off, with its threshold", RuleObject),
+      },
     ),
   ];
 }
@@ -204,9 +216,8 @@ function readTarget(body: Static<typeof NewChannel>, networks: readonly string[]
   }
 }
 
-function channelsController(deps: HttpDeps, api: AdminApi) {
-  const { alerts: actions } = api;
-  const networks = deps.config.alertNetworks ?? [];
+function channelRoutes(deps: HttpDeps, api: AdminApi, actions: Actions) {
+  const { alertNetworks: networks = [] } = deps.config.of(settings);
   const add = (admin: ApiAdministrator, body: Static<typeof NewChannel>) => {
     const { kind, url: _, secret: __, routing_key: ___, to: ____, ...filter } = body;
     return actions.add(byAdministrator(admin), { kind, target: readTarget(body, networks), filter });
@@ -234,6 +245,7 @@ function channelsController(deps: HttpDeps, api: AdminApi) {
       },
       {
         body: NewChannel,
+        example: { kind: "webhook", url: "https://hooks.example.com/alerts", severity: "warning" },
         detail: describeWrite(
           "Create an alert channel: e-mail, a webhook, Slack, Teams, Discord or PagerDuty",
           ChannelObject,
@@ -250,6 +262,7 @@ function channelsController(deps: HttpDeps, api: AdminApi) {
       },
       {
         body: ChannelChange,
+        example: { severity: "critical", digest: "weekly", digest_hour: 8 },
         detail: describeWrite("Change which alerts and digests a channel gets", ChannelObject, {
           description: "Absent fields stay as they are.",
         }),
@@ -280,7 +293,7 @@ function channelsController(deps: HttpDeps, api: AdminApi) {
 }
 
 /** The alerts of the gateway, those that are active first. */
-async function readAlerts(actions: AdminApi["alerts"]): Promise<(Static<typeof AlertObject> & { id: string })[]> {
+async function readAlerts(actions: Actions): Promise<(Static<typeof AlertObject> & { id: string })[]> {
   const { active, history } = await actions.read(gatewayOwner);
   const object = "organization.alert" as const;
   return [
@@ -300,7 +313,7 @@ function toChannel({
   sent_at: sent,
   error_at: failed,
   ...channel
-}: Awaited<ReturnType<AdminApi["alerts"]["add"]>>) {
+}: Awaited<ReturnType<Actions["add"]>>) {
   return {
     object: "organization.alert.channel" as const,
     ...channel,

@@ -1,4 +1,5 @@
 import { GatewayError } from "../../contract/index.ts";
+import type { PageApiOf } from "../../http/dashboard-api/index.ts";
 import type { HttpDeps } from "../../http/deps.ts";
 import { withTeamSession } from "../../http/lifecycle/session.ts";
 import { formBody } from "../../http/lifecycle/validate.ts";
@@ -9,8 +10,11 @@ import { checkWebhookUrl } from "./webhook.ts";
 
 const NewWebhook = formBody(webhookFields);
 
+/** The types of these routes, for the pages. */
+export type OwnAlertsApi = PageApiOf<ReturnType<typeof ownAlerts>[number], unknown>;
+
 /** The alerts of the user's own account: its wallet and the budgets of its keys. */
-export function alertsController(deps: HttpDeps) {
+export function ownAlerts(deps: HttpDeps) {
   const actions = alertActions(deps);
   const { store } = deps;
   const route = withTeamSession(deps, "/alerts");

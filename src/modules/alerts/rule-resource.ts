@@ -32,7 +32,31 @@ export const alertRules = defineResource<ShownRule, typeof metricRuleFields, Der
   derived: { object: Type.Literal("organization.alert.metric_rule"), unit: Type.String() },
   verbs: ["list", "show", "create", "change", "remove"],
   deleted: "organization.alert.metric_rule.deleted",
-  mounts: [{ path: "/organization/alerts/metric_rules", owner: "gateway" }],
+  mounts: [
+    {
+      path: "/organization/alerts/metric_rules",
+      owner: "gateway",
+      example: {
+        name: "Errors at Anthropic",
+        metric: "error_rate",
+        scope: "provider",
+        subject: "anthropic",
+        comparison: "above",
+        threshold: "5",
+        minutes: 15,
+      },
+      changeExample: {
+        name: "Spend tripled",
+        metric: "spend",
+        scope: "gateway",
+        comparison: "above",
+        threshold: "3",
+        baseline_days: 7,
+        minimum: "5",
+        minutes: 1440,
+      },
+    },
+  ],
   commands: {
     group: "alert-rule",
     create:

@@ -6,11 +6,12 @@ import { toSlackMessage } from "./formats/slack.ts";
 import { toTeamsMessage } from "./formats/teams.ts";
 import type { AlertMessage } from "./message.ts";
 import { gatewayOwner } from "./rule-settings.ts";
+import { settings } from "./settings.ts";
 import type { OpenChannel } from "./storeless.ts";
 import { createPosts, createWebhooks, type SendPost } from "./webhook.ts";
 
 interface SenderDeps {
-  readonly config: Pick<Config, "alertNetworks" | "proxyEnv" | "publicUrl">;
+  readonly config: Pick<Config, "proxyEnv" | "publicUrl" | "of">;
   readonly now: () => number;
 }
 
@@ -19,7 +20,8 @@ export type SendToService = (channel: OpenChannel, message: AlertMessage) => Pro
 
 /** Creates the sender to webhooks and services. */
 export function createServices({ config, now }: SenderDeps): SendToService {
-  const { alertNetworks: networks = [], proxyEnv, publicUrl } = config;
+  const { proxyEnv, publicUrl } = config;
+  const { alertNetworks: networks = [] } = config.of(settings);
   const source = publicUrl === undefined ? "modelgate" : new URL(publicUrl).host;
   const own = { post: createPosts({ networks, proxyEnv }), webhook: createWebhooks({ networks, proxyEnv, now }) };
   // The operator listed the networks for the gateway's own alerts: an account holder is no way into them.

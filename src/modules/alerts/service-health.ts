@@ -1,4 +1,4 @@
-import type { CallObserver, ClientCall } from "../../kernel/index.ts";
+import type { CallObserver } from "../../kernel/index.ts";
 
 const bucketMs = 10_000;
 const [longBuckets, shortBuckets] = [60, 12];
@@ -45,20 +45,14 @@ export class ServiceHealth {
     this.#options = options;
   }
 
-  /** The observer of calls that counts how they end, and hands all on to another. */
-  observe(next: CallObserver): CallObserver {
-    return {
-      attempted: (attempt) => next.attempted(attempt),
-      ended: (call: ClientCall, httpRequest) => {
-        this.#count(call.status);
-        next.ended(call, httpRequest);
-      },
-      refused: (code, unrun) => {
-        if (unrun !== undefined && unrun.status >= 500) this.#count(unrun.status);
-        next.refused(code, unrun);
-      },
-    };
-  }
+  /** Counts how calls end. */
+  readonly observer: CallObserver = {
+    attempted: () => undefined,
+    ended: ({ status }) => this.#count(status),
+    refused: (_, unrun) => {
+      if (unrun !== undefined && unrun.status >= 500) this.#count(unrun.status);
+    },
+  };
 
   /** Looks at the state. Since when there is trouble is known as exactly as this is called often. */
   read(): ServiceState {

@@ -140,7 +140,7 @@ describe("a digest", () => {
   test("survives a node that ends before it is written, and one that ends before it is sent", async () => {
     const { at, deps, clock, alerts, digests } = await digestFixture();
     clock.now = Date.parse("2027-01-11T08:00:00Z");
-    const dying = createAlerts({ ...deps, readDigestFigures: () => Promise.reject(new Error("killed")) });
+    const dying = createAlerts({ ...deps, freshen: () => Promise.reject(new Error("killed")) });
     expect(await dying.queueDigests().catch((error: Error) => error.message)).toBe("killed");
     await alerts.queueDigests();
     // This process is gone now, and its message is in the database.

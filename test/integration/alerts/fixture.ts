@@ -10,14 +10,6 @@ import { ServiceHealth } from "../../../src/modules/alerts/service-health.ts";
 import { createLog } from "../../../src/observability/log.ts";
 import { HealthLog } from "../../../src/providers/health.ts";
 import { type Providers, readHealth, SecretBox } from "../../../src/providers/index.ts";
-import {
-  type CompareQuery,
-  type DigestSpan,
-  type MeasureQuery,
-  measureCalls,
-  measureSameHours,
-  readDigestFigures,
-} from "../../../src/reports/index.ts";
 import { createAccount } from "../../../src/tenants/accounts.ts";
 import { addCharge } from "../../support/ledger-rows.ts";
 import { completionOf } from "../../unit/kernel/streams.ts";
@@ -76,12 +68,7 @@ export async function fixture({
     now,
     kernel: { registry, now },
     health: () => readHealth(providers, registry, now()),
-    usedModels: async () => new Set<string>(),
-    measure: {
-      latest: (query: MeasureQuery) => measureCalls(store, query),
-      compared: (query: CompareQuery) => measureSameHours(store, query),
-    },
-    readDigestFigures: (span: DigestSpan) => readDigestFigures(store, span),
+    freshen: async () => undefined,
     verifyLedger: async () => differences,
   };
   const alerts = createAlerts(deps);

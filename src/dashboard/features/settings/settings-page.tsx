@@ -1,9 +1,5 @@
-import { useOwnAlerts } from "../../../modules/alerts/dashboard/api.ts";
-import { ChannelsSection } from "../../../modules/alerts/dashboard/channels-section.tsx";
-import { RulesSection } from "../../../modules/alerts/dashboard/rules-section.tsx";
 import { toRoleName } from "../../data/roles.ts";
 import { useMe } from "../../data/session.ts";
-import { Loaded } from "../../kit/feedback.tsx";
 import { Form, Submit } from "../../kit/form.tsx";
 import { usePlace } from "../../kit/modules.tsx";
 import { Fact, PageHead, Section } from "../../kit/page.tsx";
@@ -43,7 +39,6 @@ export default function SettingsPage() {
         {atEnd.map((Part) => (
           <Part key={Part.name} />
         ))}
-        {isTeamAdmin && <AlertsSection />}
       </div>
     </>
   );
@@ -70,20 +65,5 @@ function PasswordForm({ email }: { email: string }) {
         </div>
       </Form>
     </Section>
-  );
-}
-
-/** The alerts of the own account: its wallet and the budgets of its keys. */
-function AlertsSection() {
-  const alerts = useOwnAlerts();
-  return (
-    <Loaded state={alerts} lines={4}>
-      {({ channels, rules, has_mail }) => (
-        <>
-          <ChannelsSection scope="own" channels={channels} hasMail={has_mail} />
-          {channels.length > 0 && <RulesSection scope="own" rules={rules} />}
-        </>
-      )}
-    </Loaded>
   );
 }

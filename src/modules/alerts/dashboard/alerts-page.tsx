@@ -1,6 +1,5 @@
 import { Link } from "wouter";
 import { useMayAdminister } from "../../../dashboard/data/roles.ts";
-import { severityBadges } from "../../../dashboard/data/severity.ts";
 import { MailSection } from "../../../dashboard/features/mail/mail-section.tsx";
 import { formatAge, formatMoment } from "../../../dashboard/format.ts";
 import { Button } from "../../../dashboard/kit/button.tsx";
@@ -11,7 +10,7 @@ import { Segmented } from "../../../dashboard/kit/segmented.tsx";
 import { actionsColumn, type Column, Table } from "../../../dashboard/kit/table.tsx";
 import { toastError } from "../../../dashboard/kit/toast.tsx";
 import { useChoice } from "../../../dashboard/kit/url-state.ts";
-import { type AdminAlerts, type Alert, muteAlert, type PastAlert, useAdminAlerts } from "./api.ts";
+import { type AdminAlerts, type Alert, muteAlert, type PastAlert, severityBadges, useAdminAlerts } from "./api.ts";
 import { ChannelsSection } from "./channels-section.tsx";
 import { MetricRulesSection } from "./metric-rules-section.tsx";
 import { titleOfRule } from "./rule-titles.ts";

@@ -1,28 +1,48 @@
 import useSWR, { mutate } from "swr";
-import { api, fromSeconds, organization, readPages, request, slowRefresh } from "../../../dashboard/data/api.ts";
+import {
+  fromSeconds,
+  managementClient,
+  pageClient,
+  readPages,
+  request,
+  slowRefresh,
+} from "../../../dashboard/data/api.ts";
 import { getMailServer } from "../../../dashboard/features/mail/api.ts";
+import type { OrganizationAlerts } from "../organization-routes.ts";
+import type { OwnAlertsApi } from "../page-routes.ts";
 
-const { alerts } = organization;
+const { alerts } = managementClient<OrganizationAlerts>().organization;
+const { api } = pageClient<OwnAlertsApi>().dashboard;
+
+/** The badges of severities. */
+export const severityBadges = { info: "badge", warning: "badge is-warn", critical: "badge is-bad" } as const;
+
+const listAlerts = (state: "active" | "ended") =>
+  readPages((query) => request(alerts.get({ query: { ...query, state } })));
+
+export async function getActiveAlerts() {
+  return (await listAlerts("active")).map((alert) => ({
+    ...alert,
+    since: fromSeconds(alert.started_at),
+    notified_at: fromSeconds(alert.notified_at),
+    muted_until: fromSeconds(alert.muted_until),
+  }));
+}
+
 const getOwnAlerts = () => request(api.alerts.get());
 
 /** Alerts of the gateway, in the same form as an account's alerts. */
 async function getAdminAlerts() {
-  const list = (state: "active" | "ended") => readPages((query) => request(alerts.get({ query: { ...query, state } })));
   const [active, ended, rules, metricRules, channels, { smtp }] = await Promise.all([
-    list("active"),
-    list("ended"),
+    getActiveAlerts(),
+    listAlerts("ended"),
     readPages((query) => request(alerts.rules.get({ query }))),
     readPages((query) => request(alerts.metric_rules.get({ query }))),
     readPages((query) => request(alerts.channels.get({ query }))),
     getMailServer(),
   ]);
   return {
-    active: active.map((alert) => ({
-      ...alert,
-      since: fromSeconds(alert.started_at),
-      notified_at: fromSeconds(alert.notified_at),
-      muted_until: fromSeconds(alert.muted_until),
-    })),
+    active,
     history: ended.map((alert) => ({
       ...alert,
       since: fromSeconds(alert.started_at),
@@ -72,7 +92,7 @@ export async function muteAlert(id: string, hours?: number | null): Promise<void
   // Eden leaves a segment of the path as it is, and the id has the name of what the alert is about.
   const alert = alerts({ alert_id: encodeURIComponent(id) });
   await request(hours === undefined ? alert.unmute.post() : alert.mute.post({ hours }));
-  await Promise.all([refresh("admin"), mutate("admin-attention")]);
+  await Promise.all([refresh("admin"), mutate("alerts-active"), mutate("admin-attention")]);
 }
 
 type MetricRuleBody = Parameters<typeof alerts.metric_rules.post>[0];
