@@ -1,2 +1,2 @@
 export { findSmtp, parseSmtpUrl, type Smtp, writeSmtp } from "./mail-server.ts";
-export { DeliveryError, sendEmail, sendMsMax } from "./send-email.ts";
+export { DeliveryError, sendEmail, sendMsMax, toHarmlessText } from "./send-email.ts";

@@ -1,8 +1,7 @@
 import { GatewayError } from "../../contract/index.ts";
 import { type SessionUser, takeAttempt } from "../../identity/index.ts";
-import { findSmtp, sendEmail } from "../../mail/index.ts";
+import { findSmtp, sendEmail, toHarmlessText } from "../../mail/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { toHarmlessText } from "../forms/harmless-text.ts";
 
 /** Somebody who signed up here must not send mail to strangers in the operator's name. */
 const invitationLimit = { max: 20, windowMs: 3_600_000, what: "invitations by e-mail" };

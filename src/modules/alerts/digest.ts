@@ -1,7 +1,7 @@
 import { type Database, readSpentBudgets, type Store } from "../../db/index.ts";
 import type { ProviderHealth } from "../../providers/index.ts";
 import { readDigestFigures } from "../../reports/index.ts";
-import { readAccountLabels } from "./account-labels.ts";
+import { labelsOf } from "../../tenants/index.ts";
 import { type DigestPeriod, digestDays, lastDigestAt, nextDigestAt } from "./digest-times.ts";
 import type { AlertMessage } from "./message.ts";
 import { toLink } from "./pages.ts";
@@ -78,7 +78,7 @@ async function createDigestMessage(
   const hours = digestDays[period] * 24;
   await freshen();
   const figures = await readDigestFigures(store, { until: slot / hourMs, hours, now });
-  const names = await readAccountLabels(store, [
+  const names = await labelsOf(store, [
     ...figures.accounts.map(({ id }) => id),
     ...figures.wallets.map(({ accountId }) => accountId),
   ]);

@@ -1,7 +1,7 @@
 import { checkName, GatewayError } from "../../contract/index.ts";
 import type { Database, Store } from "../../db/index.ts";
 import { type MeasureQuery, type Measures, measureCalls, measureSameHours } from "../../reports/index.ts";
-import { readAccountLabels } from "./account-labels.ts";
+import { labelsOf } from "../../tenants/index.ts";
 import { type Finding, toDollars, toName } from "./rules.ts";
 import { gatewaySubject, type OwnedSubject, type Severity } from "./subject.ts";
 
@@ -171,7 +171,7 @@ function isBeyond({ comparison }: MetricRule, value: number, threshold: number):
 async function readNames(db: Store["db"], rules: readonly MetricRule[]): Promise<ReadonlyMap<string, string>> {
   const idsOf = (scope: MetricRule["scope"]) =>
     rules.filter((rule) => rule.scope === scope).map((rule) => rule.subject);
-  const ofAccounts = await readAccountLabels({ db }, idsOf("account"));
+  const ofAccounts = await labelsOf({ db }, idsOf("account"));
   const keys = idsOf("key");
   const ofKeys =
     keys.length === 0 ? [] : await db.selectFrom("keys").select(["id", "name"]).where("id", "in", keys).execute();

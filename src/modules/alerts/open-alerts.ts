@@ -8,7 +8,6 @@ import type { VerifyLedger } from "../module.ts";
 import { listChannels, openChannel } from "./channels.ts";
 import { createDelivery, type DeliveryDeps } from "./deliver.ts";
 import { queueDigests } from "./digest.ts";
-import { toAlertKey } from "./episode.ts";
 import { tryAcquireLease } from "./leases.ts";
 import { checkLedger } from "./ledger-check.ts";
 import { checkMetricRules, listMetricRules } from "./metric-rules.ts";
@@ -18,6 +17,7 @@ import { gatewayOwner, readRules, toThresholds } from "./rule-settings.ts";
 import { checkNode, checkService, checkShared, type Finding, type Thresholds } from "./rules.ts";
 import type { ServiceHealth } from "./service-health.ts";
 import { type OpenChannel, type Remembered, StorelessAlerts } from "./storeless.ts";
+import { toAlertKey } from "./subject.ts";
 
 const deliverMs = 5000;
 /** How often a process looks whether it serves. */

@@ -1,14 +1,21 @@
 import { GatewayError } from "../../contract/index.ts";
 import type { Database, Store } from "../../db/index.ts";
 import { type Channel, isTakenBy, listChannels } from "./channels.ts";
-import { toAlertKey, toEpisodeId } from "./episode.ts";
 import { noticesPerPage } from "./formats/pagerduty.ts";
 import { type AlertMessage, type AlertNotice, createMessage } from "./message.ts";
 import { toLink, toPage } from "./pages.ts";
 import { gatewayOwner } from "./rule-settings.ts";
 import { type Finding, getRuleInfo, type Rule } from "./rules.ts";
 import type { ToldAlert } from "./storeless.ts";
-import { readSubject, type Severity, toRank, toSeverity, toSubjectColumns } from "./subject.ts";
+import {
+  readSubject,
+  type Severity,
+  toAlertKey,
+  toEpisodeId,
+  toRank,
+  toSeverity,
+  toSubjectColumns,
+} from "./subject.ts";
 
 /** How often the rules are looked at. */
 export const roundMs = 60_000;

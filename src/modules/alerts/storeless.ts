@@ -1,9 +1,9 @@
 import type { Smtp } from "../../mail/index.ts";
 import { type Channel, isTakenBy, type Target } from "./channels.ts";
-import { toEpisodeId } from "./episode.ts";
 import { type AlertMessage, type AlertNotice, createMessage } from "./message.ts";
 import { toLink, toPage } from "./pages.ts";
 import type { Finding, Thresholds } from "./rules.ts";
+import { toEpisodeId } from "./subject.ts";
 
 /** A channel that could not be reached is tried again after this. */
 const retryMs = 30_000;

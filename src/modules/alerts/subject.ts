@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { Database } from "../../db/index.ts";
 
 /** How bad a problem is: channels choose from which on they get messages. */
@@ -39,4 +40,21 @@ export function toSubjectColumns({ type, id, name }: AlertSubject): SubjectColum
 
 export function readSubject({ subject_type: type, subject_id: id, subject_name: name }: SubjectColumns): AlertSubject {
   return { type, id, name };
+}
+
+interface AlertIdentity {
+  readonly owner: string;
+  readonly rule: string;
+  /** The problem among those of the rule. */
+  readonly subject: string;
+}
+
+/** Identifies an alert among those of now: there is one of a rule and a subject. */
+export function toAlertKey({ owner, rule, subject }: AlertIdentity): string {
+  return `${owner} ${rule} ${subject}`;
+}
+
+/** The id of an alert from when it begins to when it is over; where it comes again it has another. */
+export function toEpisodeId(key: string, sinceAt: number): string {
+  return `alert_${createHash("sha256").update(`${key} ${sinceAt}`).digest("hex").slice(0, 24)}`;
 }

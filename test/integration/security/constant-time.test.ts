@@ -11,7 +11,7 @@ const compareNone: Readonly<Record<string, string>> = {
   "protocols/messages/inbound.ts": "a long name of a tool and a long id of a user are shortened",
   "protocols/responses/inbound.ts": "a long name of a tool is shortened",
   "protocols/reasoning.ts": "the id of an account's key is made from it; what is sealed is proved by AES-GCM",
-  "modules/alerts/episode.ts": "the id of an alert is made from its problem and its begin",
+  "modules/alerts/subject.ts": "the id of an alert is made from its problem and its begin",
   "modules/alerts/webhook.ts": "messages are signed for their receivers",
   "app.ts": "a key is made from a secret",
   "identity/attempt-limit.ts": "attempts are counted by an e-mail's hash",

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import type { ClientCall } from "../../../src/kernel/index.ts";
-import { toEpisodeId } from "../../../src/modules/alerts/episode.ts";
 import { checkService } from "../../../src/modules/alerts/rules.ts";
 import { ServiceHealth } from "../../../src/modules/alerts/service-health.ts";
 import { type OpenChannel, StorelessAlerts } from "../../../src/modules/alerts/storeless.ts";
+import { toEpisodeId } from "../../../src/modules/alerts/subject.ts";
 
 const minute = 60_000;
 const start = Date.parse("2027-01-01T00:00:00Z");

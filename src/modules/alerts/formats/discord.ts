@@ -1,5 +1,5 @@
 import type { AlertMessage } from "../message.ts";
-import { cut, toHeading, toOneLine } from "./text.ts";
+import { cut, toHeading, toOneLine } from "../message.ts";
 
 const embedsMax = 10;
 /** Ten embeds and their titles stay within the 6000 characters of a message. */

@@ -1,6 +1,5 @@
-import { type AlertMessage, type AlertNotice, toLine } from "../message.ts";
+import { type AlertMessage, type AlertNotice, cut, toLine, toOneLine } from "../message.ts";
 import { toName } from "../rules.ts";
-import { cut, toOneLine } from "./text.ts";
 
 /** Where events are sent: https://developer.pagerduty.com/docs/events-api-v2. Accounts in the EU have another host. */
 export const pagerdutyUrl = "https://events.pagerduty.com/v2/enqueue";

@@ -1,5 +1,4 @@
-import { type AlertMessage, toLine } from "../message.ts";
-import { cut, toHeading } from "./text.ts";
+import { type AlertMessage, cut, toHeading, toLine } from "../message.ts";
 
 const blocksMax = 50;
 /** Less than Slack takes in a section (3000): a message of them stays within 40,000 characters. */

@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
 import type { AlertMessage, AlertNotice } from "../message.ts";
-import { cut, toHeading, toOneLine } from "./text.ts";
+import { cut, toHeading, toOneLine } from "../message.ts";
 
 /** Teams refuses messages of more than 28 kB; the workflow adds some of its own. */
 const bytesMax = 24_000;
