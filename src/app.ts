@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto";
 import { hostname } from "node:os";
-import { openAlerts, ServiceHealth, type VerifyLedger } from "./alerts/index.ts";
 import {
   type Config,
   ConfigError,
@@ -51,7 +50,7 @@ import {
   remoteCalls,
   withTimeout,
 } from "./ledger/index.ts";
-import { modules, type OpenedModule, openModules } from "./modules/index.ts";
+import { modules, type OpenedModule, openModules, type VerifyLedger } from "./modules/index.ts";
 import type { LogSink, Observability } from "./observability/index.ts";
 import type { Model, ProviderPlugin } from "./provider/index.ts";
 import {
@@ -65,17 +64,7 @@ import {
   readHealth,
 } from "./providers/index.ts";
 import { openPluginManager } from "./providers/open-plugin-manager.bun.ts";
-import {
-  KeyCallers,
-  keepDayLists,
-  measureCalls,
-  measureSameHours,
-  PriceBook,
-  RefusalLog,
-  readDigestFigures,
-  readUsedModels,
-  UsageRollup,
-} from "./reports/index.ts";
+import { KeyCallers, keepDayLists, PriceBook, RefusalLog, readUsedModels, UsageRollup } from "./reports/index.ts";
 
 const syncMs = 500;
 const pruneMs = 60_000;
@@ -119,7 +108,7 @@ export interface AppOptions {
   readonly sendLog?: (sink: LogSink) => void;
   /** Metrics; absent: none. */
   readonly observability?: Observability | undefined;
-  /** Verifies the ledger in another process, for alerts; absent: nobody does so by a timer. */
+  /** Verifies the ledger in another process, for modules; absent: nobody does so by a timer. */
   readonly verifyLedger?: VerifyLedger;
   /** Asks the platform to collect garbage, without waiting for it; absent: it decides itself. */
   readonly collectGarbage?: () => void;
@@ -164,7 +153,8 @@ class StartError extends Error {
 export async function createApp(options: AppOptions): Promise<App> {
   const { config, store, log, observability, now = Date.now } = options;
   // First, so they are sent the log of all else.
-  const opened = await openModules(modules, { ...options, now, sendLog: options.sendLog ?? (() => undefined) });
+  const sendLog = options.sendLog ?? (() => undefined);
+  const opened = await openModules(modules, { ...options, now, nodeName: describeProcess(config), sendLog });
   const providers = await openProviders(options, now);
   const tokenIssuers = openTokenIssuers(options);
   const resolveModels = createClaimReader(providers, log);
@@ -183,15 +173,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   const callers = new KeyCallers({ store, retentionDays: config.callRetentionDays, now });
   const { network, close: closeNetwork } = openProviderNetwork(options);
   const trouble = () => store.trouble?.() ?? ledger.trouble();
-  const service = new ServiceHealth({
-    gateway: describeProcess(config),
-    trouble,
-    isDraining: () => loadShedder.isDraining,
-    now,
-  });
-  const observer = service.observe(
-    providers.observe(combine([observability?.calls, ...opened.map((module) => module.observer)])),
-  );
+  const observer = providers.observe(combine([observability?.calls, ...opened.map((module) => module.observer)]));
   const sealKey = await readSealKey(store);
   const { promptTurns, close: closeTurns } = await openPromptTurns(config, store);
   const kernel: Kernel = {
@@ -280,32 +262,15 @@ export async function createApp(options: AppOptions): Promise<App> {
     rollup,
     endedBranches,
   });
-  const stopAlerts = openAlerts({
-    ...options,
-    secrets: providers.settings.box,
+  const gateway = {
     kernel,
-    now,
-    service,
+    secrets: providers.settings.box,
     health: () => readHealth(providers, kernel.registry, kernel.now()),
-    usedModels: async () => {
-      await rollup.freshen();
-      return await readUsedModels(store, { days: usedDays, now: now() });
-    },
-    measure: {
-      latest: async (calls) => {
-        await rollup.freshen();
-        return await measureCalls(store, calls);
-      },
-      compared: async (calls) => {
-        await rollup.freshen();
-        return await measureSameHours(store, calls);
-      },
-    },
-    readDigestFigures: async (span) => {
-      await rollup.freshen();
-      return await readDigestFigures(store, span);
-    },
-  });
+    trouble,
+    isDraining: () => loadShedder.isDraining,
+    freshen: () => rollup.freshen(),
+  };
+  const stops = opened.flatMap((module) => module.start?.(gateway) ?? []);
   return {
     http,
     accounts,
@@ -325,7 +290,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     },
     flush: () => flushModules(opened),
     async close(waitMs = 0) {
-      for (const stop of [stopMaintenance, stopAlerts, closeNetwork, closeTurns]) stop();
+      for (const stop of [stopMaintenance, ...stops, closeNetwork, closeTurns]) stop();
       await providers.close();
       const [waiting] = await Promise.all([ledger.close(waitMs), refusals.flush(), flushModules(opened)]);
       if (waiting > 0) log.warn("charges_spooled", { calls: waiting, folder: getSpoolFolder(config) });

@@ -33,4 +33,4 @@ export {
   setting,
   type ValuesOf,
 } from "./setting.ts";
-export { getLocalOrigin, getPublicOrigin, toListenError } from "./urls.ts";
+export { getLocalOrigin, getPublicOrigin, networks, toListenError } from "./urls.ts";

@@ -11,7 +11,7 @@ import {
   secret,
   setting,
 } from "./setting.ts";
-import { areRedisUrls, hostPattern, isSmtpUrl, parseNetworks, parseOrigin, parseOrigins } from "./urls.ts";
+import { areRedisUrls, hostPattern, isSmtpUrl, networks, parseOrigin, parseOrigins } from "./urls.ts";
 
 const hostName: Parser<string> = {
   expected: "a host name or an address such as 127.0.0.1",
@@ -127,10 +127,7 @@ export const settings = {
     parse: parseOrigin,
   }),
   /** Proxies that are believed when they name the client in `x-forwarded-for`. */
-  trustedProxies: setting("TRUSTED_PROXIES", "127.0.0.0/8,::1", {
-    expected: "comma-separated addresses or CIDR ranges such as 10.0.0.0/8",
-    parse: parseNetworks,
-  }),
+  trustedProxies: setting("TRUSTED_PROXIES", "127.0.0.0/8,::1", networks),
   /** The OpenID Connect identity provider; absent: users sign in with passwords only. */
   oidcIssuer: optional(
     "OIDC_ISSUER",
@@ -157,11 +154,8 @@ export const settings = {
    */
   jwtIssuers: optional("JWT_ISSUERS", matching(/^\[/, "a JSON list of issuers")),
   /** Private networks where the keys of token issuers may be fetched; absent: public addresses only. */
-  jwtNetworks: optional("JWT_NETWORKS", {
-    expected: "comma-separated addresses or CIDR ranges such as 10.0.0.0/8",
-    parse: parseNetworks,
-  }),
-  /** The mail server of alerts and their sender, instead of those set on the dashboard. */
+  jwtNetworks: optional("JWT_NETWORKS", networks),
+  /** The mail server and the sender of its mail, instead of those set on the dashboard. */
   smtpUrl: secret(
     "SMTP_URL",
     accepted(isSmtpUrl, "a URL such as smtp://user:password@mail.example.com:587, or smtps: for TLS from the start"),
@@ -170,11 +164,6 @@ export const settings = {
     "SMTP_FROM",
     matching(/^[^\s@<>,]{1,64}@[^\s@<>,]{1,189}$/, "the sender's address such as gateway@example.com"),
   ),
-  /** Private networks that webhooks of alerts may reach; absent: public addresses only. */
-  alertNetworks: optional("ALERT_NETWORKS", {
-    expected: "comma-separated addresses or CIDR ranges such as 10.0.0.0/8",
-    parse: parseNetworks,
-  }),
   /** Encrypts the providers' keys that the database has; absent: by the file `secrets.key` in the home folder. */
   secretsKey: secret("SECRETS_KEY", matching(/^[\x21-\x7e]{32,256}$/, "32 to 256 characters without spaces")),
   /** A second folder of plugins, in addition to `plugins` in the home folder; absolute. */

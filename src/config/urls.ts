@@ -1,4 +1,5 @@
 import { isNetwork } from "../contract/index.ts";
+import type { Parser } from "./setting.ts";
 
 /** A host name or an IP address without brackets. */
 export const hostPattern = /^[A-Za-z0-9._:-]{1,253}$/;
@@ -46,11 +47,13 @@ export function parseOrigin(text: string): string | undefined {
   return url !== null && /^https?:$/.test(url.protocol) && url.href === `${url.origin}/` ? url.origin : undefined;
 }
 
-/** Reads comma-separated IP addresses and CIDR ranges. */
-export function parseNetworks(text: string): string[] | undefined {
-  const networks = text.split(",").map((network) => network.trim());
-  return networks.every(isNetwork) ? networks : undefined;
-}
+export const networks: Parser<string[]> = {
+  expected: "comma-separated addresses or CIDR ranges such as 10.0.0.0/8",
+  parse(text) {
+    const list = text.split(",").map((network) => network.trim());
+    return list.every(isNetwork) ? list : undefined;
+  },
+};
 
 /** Whether a text is one Redis URL, or the URLs of a cluster's nodes; a cluster has no numbered databases. */
 export function areRedisUrls(text: string): boolean {

@@ -14,6 +14,8 @@ import type { SseHeartbeat } from "./sse/sse-stream.bun.ts";
 /** Facts about the gateway by their names in JSON, such as whether a feature is on. */
 export type Facts = Readonly<Record<string, string | number | boolean | null>>;
 
+export type Attention = Readonly<Record<string, number>>;
+
 /** Looks at a call that begins; `undefined` if it has nothing to do with it. */
 export type CallWatcher = <C extends Capability>(request: ClientRequest<C>) => CallWatch<C> | undefined;
 
@@ -30,6 +32,8 @@ export interface ModuleHooks {
   readonly facts: () => Facts;
   /** Facts about a request of the log, for a user who looks at it. */
   readonly requestFacts: (user: SessionUser, id: string) => Promise<Facts>;
+  /** How many matters need somebody, by the path of the page that shows them. */
+  readonly attention: () => Promise<Attention>;
   readonly watchers: readonly CallWatcher[];
 }
 
@@ -70,7 +74,7 @@ export interface HttpDeps extends ModuleHooks {
   readonly memory: MemoryAccountant;
   /** Sends heartbeats on silent streams. */
   readonly heartbeat: SseHeartbeat;
-  /** Encrypts what the operator and account holders entrust to the database: the mail server and alert channels. */
+  /** Encrypts what the operator and account holders entrust to the database, such as the mail server. */
   readonly secrets: SecretBox;
   /**
    * 32 bytes, the same on all nodes, from the database: for stored answers, and what clients bring back unchanged, such as

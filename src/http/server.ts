@@ -120,11 +120,10 @@ function api(
     ...filesController(deps, createFileService(deps)),
     ...usageController(deps),
     ...telemetryController(deps),
-    ...organizationApi(
-      deps,
-      admin,
-      modules.flatMap(({ resources = [] }) => resources),
-    ),
+    ...organizationApi(deps, admin, {
+      resources: modules.flatMap(({ resources = [] }) => resources),
+      sections: Object.assign({}, ...modules.map(({ sections }) => sections)),
+    }),
     ...modules.flatMap((module) => module.organizationRoutes?.(deps, admin) ?? []),
   ];
 }

@@ -106,8 +106,8 @@ function readIfThere(file: string): string | undefined {
   }
 }
 
-/** The setting with the mail server of alerts. */
-export const smtpSetting = "alert_smtp";
+/** The setting with the mail server. */
+export const smtpSetting = "mail_server";
 
 /** The mail server as it is stored. */
 export interface StoredSmtp {

@@ -1,4 +1,4 @@
-import { toEpisodeId } from "../../src/alerts/episode.ts";
+import { toEpisodeId } from "../../src/modules/alerts/subject.ts";
 
 const subject = { subject_type: "provider", subject_id: "acme", subject_name: "acme" } as const;
 

@@ -13,7 +13,6 @@ import {
   quotaSet,
 } from "./account.ts";
 import { adminKeyCreate, adminKeyList, adminKeyRevoke } from "./admin-key.ts";
-import { alertList } from "./alert.ts";
 import { auditList } from "./audit.ts";
 import { catalogueCheck, models } from "./catalogue.ts";
 import { catalogueSign, catalogueUpdate } from "./catalogue-update.ts";
@@ -72,7 +71,6 @@ const own: readonly Command[] = [
   keySet,
   keyRotate,
   keyRevoke,
-  alertList,
   ...declaredCommands,
   limitSet,
   adminKeyCreate,
@@ -135,6 +133,7 @@ export const commands: readonly Command[] = modules
     return list.toSpliced(place === -1 ? list.length : place + 1, 0, command);
   }, own);
 
+/** `alert list` and `alert-rule list` are of one group. */
 function groupOf(name: string): string {
-  return name.split(" ", 1)[0] ?? "";
+  return name.split(/[ -]/, 1)[0] ?? "";
 }

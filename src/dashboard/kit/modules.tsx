@@ -8,6 +8,8 @@ export interface Places {
   readonly "billing-balance": object;
   readonly "billing-top": object;
   readonly "billing-end": object;
+  /** On the home page of operators. */
+  readonly "home-cards": object;
   /** At the end of the page of an account, for administrators. */
   readonly "account-end": {
     readonly account: { readonly id: string; readonly label: string };
@@ -33,6 +35,12 @@ export interface ModulePage {
   readonly icon: IconName;
   /** Page and section of the documentation about it. */
   readonly help: string;
+  /** Words that people look for it by, separated by commas. */
+  readonly words?: string;
+  /** Whether it has a link of its own in the navigation, behind the link of that page. */
+  readonly hasLink?: boolean;
+  /** The count of its matters that need somebody, in the navigation. */
+  readonly count?: { readonly tone: "is-bad" | "is-warn"; readonly name: string };
   /** Its code is loaded when it is opened. */
   readonly load: () => Promise<{ default: ComponentType }>;
 }

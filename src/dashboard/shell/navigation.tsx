@@ -8,6 +8,7 @@ import { useAttention } from "../features/providers/api.ts";
 import icon from "../icon.svg";
 import { Button } from "../kit/button.tsx";
 import { Icon } from "../kit/icon.tsx";
+import { useModules } from "../kit/modules.tsx";
 import { Segmented } from "../kit/segmented.tsx";
 import { toastError } from "../kit/toast.tsx";
 import { setTheme, useTheme } from "../theme.ts";
@@ -104,14 +105,18 @@ interface Count {
 /** The open matters, by the address of the page that shows them. */
 function useCounts(isStaff: boolean): Readonly<Record<string, Count>> {
   const { data } = useAttention(isStaff);
+  const pages = useModules().flatMap((module) => module.pages ?? []);
   if (data === undefined) return {};
+  const ofModules = pages.flatMap(({ path, count }) =>
+    count === undefined ? [] : [[path, { ...count, value: data.pages[path] ?? 0 }] as const],
+  );
   const { failing, degraded } = data.providers;
   return {
     "/admin/providers":
       failing > 0
         ? { value: failing, tone: "is-bad", name: "failing" }
         : { value: degraded, tone: "is-warn", name: "degraded" },
-    "/admin/alerts": { value: data.alerts, tone: "is-warn", name: "active" },
+    ...Object.fromEntries(ofModules),
   };
 }
 

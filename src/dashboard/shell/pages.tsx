@@ -10,13 +10,15 @@ export interface PageEntry {
   readonly icon: IconName;
   /** Page and section of the documentation about it. */
   readonly help: string;
+  /** Words that people look for it by, apart from its name; separated by commas. */
+  readonly words?: string | undefined;
   readonly page: ReactNode;
 }
 
 /** A page that is loaded on demand. */
 function onDemand(
   path: string,
-  entry: Pick<PageEntry, "name" | "icon" | "help">,
+  entry: Pick<PageEntry, "name" | "icon" | "help" | "words">,
   load: () => Promise<{ default: ComponentType }>,
 ): PageEntry {
   return { path, ...entry, page: <LazyPage path={path} load={load} /> };
@@ -143,11 +145,6 @@ const catalogue = onDemand(
   { name: "Models and prices", icon: "tag", help: "models" },
   () => import("../features/catalogue/catalogue-page.tsx"),
 );
-const alerts = onDemand(
-  "/admin/alerts",
-  { name: "Alerts", icon: "bell", help: "alerts" },
-  () => import("../features/alerts/alerts-page.tsx"),
-);
 const live = onDemand(
   "/admin/live",
   { name: "Live calls", icon: "live", help: "dashboard#live-calls" },
@@ -184,7 +181,6 @@ const operatorLinks: readonly (readonly PageLink[])[] = [
     link("Usage", gateway, overviewAt("/overview", "My account"), { ...usage, name: "My usage" }),
     link("Models", models, catalogue),
     link("Providers", providers, status),
-    link("Alerts", alerts),
   ],
   [
     link("API keys", { ...keys, name: "My API keys" }, allKeys, adminKeys),
@@ -196,7 +192,11 @@ const operatorLinks: readonly (readonly PageLink[])[] = [
   [link("Settings", configuration, audit)],
 ];
 
-const toEntry = ({ path, after, load, ...entry }: ModulePage) => ({ ...onDemand(path, entry, load), after });
+const toEntry = ({ path, after, hasLink, name, icon, help, words, load }: ModulePage) => ({
+  ...onDemand(path, { name, icon, help, words }, load),
+  after,
+  hasLink,
+});
 
 /** The links of a user of this role, with the pages of modules behind those that they follow. */
 export function useLinks(role: Role): readonly (readonly PageLink[])[] {
@@ -204,11 +204,15 @@ export function useLinks(role: Role): readonly (readonly PageLink[])[] {
   return useMemo(() => {
     if (!maySeeAll(role)) return memberLinks;
     const added = modules.flatMap(({ pages = [] }) => pages).map(toEntry);
-    const insert = ({ pages, ...link }: PageLink): PageLink => {
+    const insert = ({ pages, ...shown }: PageLink): PageLink[] => {
       const following = added.filter(({ after }) => pages.some(({ path }) => path === after));
-      return { ...link, pages: insertAfter(pages, following, ({ path }) => path) };
+      const { links = [], tabs = [] } = Object.groupBy(following, ({ hasLink }) => (hasLink ? "links" : "tabs"));
+      return [
+        { ...shown, pages: insertAfter(pages, tabs, ({ path }) => path) },
+        ...links.map((page) => link(page.name, page)),
+      ];
     };
-    return operatorLinks.map((links) => links.map(insert));
+    return operatorLinks.map((links) => links.flatMap(insert));
   }, [role, modules]);
 }
 

@@ -16,6 +16,8 @@ interface Hit {
   /** The kind of the entry, or more about it. */
   readonly note: string;
   readonly icon: IconName;
+  /** Words that people look for it by, apart from its name. */
+  readonly words?: string | undefined;
 }
 
 const hitsMax = 12;
@@ -102,9 +104,9 @@ function useHits(me: Me, text: string): readonly Hit[] {
   const pages = useLinks(me.role)
     .flat()
     .flatMap((link) =>
-      link.pages.map(({ path, name, icon }): Hit => {
+      link.pages.map(({ path, name, icon, words }): Hit => {
         const note = link.name === name ? "page" : link.name;
-        return { path, name, icon, note };
+        return { path, name, icon, note, words };
       }),
     );
   const others: Hit[] = [
@@ -121,7 +123,9 @@ function useHits(me: Me, text: string): readonly Hit[] {
   );
   const fits = ({ name }: Hit) => name.toLowerCase().includes(query);
   const isMeant = (hit: Hit) =>
-    !fits(hit) && isSearched && (otherWords[hit.path] ?? "").split(",").some((word) => word.startsWith(query));
+    !fits(hit) &&
+    isSearched &&
+    (hit.words ?? otherWords[hit.path] ?? "").split(",").some((word) => word.startsWith(query));
   const all = [...pages, ...others];
   const local = [...all.filter(fits), ...all.filter(isMeant)];
   const further = isSearched ? [...modelHits.filter(fits), ...results] : [];
@@ -135,7 +139,7 @@ function useHits(me: Me, text: string): readonly Hit[] {
 
 const helpIsKept = { revalidateOnFocus: false, revalidateIfStale: false } as const;
 
-/** Words that people look for a page by, apart from its name. */
+/** Words that people look for a page by, apart from its name; pages of modules have theirs. */
 const otherWords: Readonly<Record<string, string>> = {
   "/": "dashboard,start,first steps",
   "/requests": "logs,calls,history,errors,failures,traces,why",
@@ -149,19 +153,17 @@ const otherWords: Readonly<Record<string, string>> = {
   "/admin/providers":
     "upstream,credentials,fallbacks,routes,re-route,health,openai,anthropic,azure,bedrock,vertex,ollama,sandbox",
   "/status": "health,uptime,incidents,availability,outage",
-  "/admin/alerts": "webhooks,slack,smtp,mail,notifications,pager,teams,discord,monitoring,mute",
   "/keys": "tokens,secrets,create,rotate,limits,budgets",
   "/admin/api-keys": "leaked,find,secrets,users,tokens",
   "/admin/keys": "management keys,scim,automation,terraform,tokens",
   "/billing": "invoices,credit,top up,wallet,pay,balance,money,refund",
-  "/admin/vouchers": "coupons,credit,gift,codes",
   "/admin/accounts": "users,people,teams,invite,members,credit,refund,reverse,top up,disable,leavers,quota",
   "/admin/budgets": "caps,spend,guards,guardrails,maximum,quota,rate limits,nobody spends more,roles,sessions",
   "/admin/groups": "scim,identity provider,idp,directory,okta,entra,roles,teams,sso,provisioning",
   "/team": "members,invite,people,colleagues,leave",
   "/playground": "chat,try,test,images,speech,transcribe",
   "/connect": "sdk,curl,codex,claude code,set-up,setup,base url,python,cursor",
-  "/admin/settings": "environment,variables,guardrails,policies,issuers,sso,oidc,jwt,settings",
+  "/admin/settings": "environment,variables,guardrails,policies,issuers,sso,oidc,jwt,settings,smtp,mail",
   "/admin/audit": "changes,history,who,compliance",
   "/settings": "password,two-step,2fa,profile,sessions,email,passkey,alerts",
   "/statement": "invoices,receipt,month,csv",

@@ -7,7 +7,6 @@ import { RateLimiter } from "../../lib/rate-limiter.ts";
 import { type AdminKeyArea, hasScope } from "../../tenants/index.ts";
 import { responses } from "../api/openapi.ts";
 import type { HttpDeps } from "../deps.ts";
-import { alertActions } from "../forms/alerts.ts";
 import { readApiKey } from "../lifecycle/authenticate.ts";
 import { dataHeaders } from "../lifecycle/headers.ts";
 import { clientAddressOf } from "../lifecycle/http-call.ts";
@@ -26,8 +25,6 @@ export interface AdminApi {
   readonly authenticate: (request: Request) => Promise<ApiAdministrator>;
   /** For programs alone: a cookie is no way in. */
   readonly authenticateKey: (request: Request) => Promise<ApiAdministrator>;
-  /** With the limits on changes and test messages. */
-  readonly alerts: ReturnType<typeof alertActions>;
 }
 
 export function createAdminApi(deps: HttpDeps): AdminApi {
@@ -52,7 +49,6 @@ export function createAdminApi(deps: HttpDeps): AdminApi {
     authenticate: async (request) =>
       count(hasSession(request) ? await readAdministrator(deps, request) : await readKey(request)),
     authenticateKey: async (request) => count(await readKey(request)),
-    alerts: alertActions(deps),
   };
 }
 

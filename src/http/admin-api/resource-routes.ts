@@ -104,7 +104,7 @@ function resourceRoutes<Row extends { readonly id: string }, F extends Fields<Ro
   deps: HttpDeps,
   api: AdminApi,
   resource: Resource<Row, F, Derived>,
-  { path, owner: kind, whole, example, ...texts }: Mount<Row, Partial<ColumnsOf<Row, F>>>,
+  { path, owner: kind, whole, example, changeExample, ...texts }: Mount<Row, Partial<ColumnsOf<Row, F>>>,
 ): Route[] {
   const { name, idName, create, change, remove, deleted = "", secret = {}, actions = {} } = resource;
   const fields: Fields<Row> = apiFields<Fields<Row>>(resource.fields);
@@ -183,6 +183,7 @@ function resourceRoutes<Row extends { readonly id: string }, F extends Fields<Ro
         {
           body: formBody(changeFields<Fields<Row>>(fields)),
           detail: describeWrite(`Change a ${name} of ${whose}`, Answer, described(texts.changes)),
+          example: changeExample,
         },
       ),
     );

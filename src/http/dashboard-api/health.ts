@@ -1,4 +1,3 @@
-import { gatewayOwner, readFiring } from "../../alerts/index.ts";
 import {
   type AttemptCount,
   healthStates,
@@ -71,7 +70,7 @@ export function statusController(deps: HttpDeps) {
 
 /**
  * GET /dashboard/api/admin/attention: how much needs somebody, for the navigation. `providers` are those that are failing or refuse
- * their key, and those that are degraded; `alerts` are those that are firing and not muted.
+ * their key, and those that are degraded; `pages` are the matters of modules, by the path of the page that shows them.
  */
 export function attentionController(deps: HttpDeps) {
   const route = withAdminSession(deps, "/admin/attention");
@@ -81,9 +80,7 @@ export function attentionController(deps: HttpDeps) {
       const failing = states.filter((state) => state === "refused" || state === "failing").length;
       return {
         providers: { failing, degraded: states.filter((state) => state === "degraded").length },
-        alerts: (await readFiring(deps.store, gatewayOwner, { now: deps.now(), publicUrl: undefined })).filter(
-          ({ mutedUntil }) => mutedUntil === undefined,
-        ).length,
+        pages: await deps.attention(),
       };
     }),
   ];

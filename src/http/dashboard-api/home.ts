@@ -1,4 +1,3 @@
-import { gatewayOwner, readFiring } from "../../alerts/index.ts";
 import { formatUsd } from "../../contract/index.ts";
 import { endOfPeriod, figureColumns, readSpentBudgets, type Store, startOfPeriod } from "../../db/index.ts";
 import { readFigures, readGroups, readLowWallets, readSum } from "../../reports/index.ts";
@@ -35,12 +34,11 @@ export function homeController(deps: HttpDeps) {
     route.get("/home", async () => {
       const now = deps.now();
       await deps.rollup?.freshen();
-      const [today, month, accounts, models, alerts, keys, budgets, wallets] = await Promise.all([
+      const [today, month, accounts, models, keys, budgets, wallets] = await Promise.all([
         comparePeriods(store, toToday(now)),
         comparePeriods(store, toMonth(now)),
         readMovers(deps, "account", now),
         readMovers(deps, "model", now),
-        readAlerts(deps, now),
         readExpiringKeys(store, now),
         readBudgets(store, now),
         toLowWallets(store, now),
@@ -49,7 +47,6 @@ export function homeController(deps: HttpDeps) {
         today,
         month,
         movers: { days: moversDays, accounts, models },
-        alerts,
         expiring_keys: keys,
         budgets,
         low_wallets: wallets,
@@ -121,16 +118,6 @@ async function readMovers(deps: HttpDeps, group: "account" | "model", now: numbe
     cost_usd: formatUsd(cost),
     before_usd: formatUsd(before),
   }));
-}
-
-/** The latest alerts that are firing and not muted, and how many these are: the figure of the navigation. */
-async function readAlerts({ store, config: { publicUrl } }: HttpDeps, now: number) {
-  const alerts = await readFiring(store, gatewayOwner, { now, publicUrl });
-  const firing = alerts.filter(({ mutedUntil }) => mutedUntil === undefined);
-  const data = firing.slice(0, listedMax).map(({ id, rule, text, severity, startedAt }) => {
-    return { id, rule, text, severity, since: toIso(startedAt) };
-  });
-  return { count: firing.length, data };
 }
 
 /** The keys that end next, the first one first. */

@@ -10,7 +10,6 @@ import { formBody } from "../lifecycle/validate.ts";
 import { accountController, meController, sessionsController } from "./account.ts";
 import { adminAccountController } from "./admin-account.ts";
 import { adminAccountsController } from "./admin-accounts.ts";
-import { alertsController } from "./alerts.ts";
 import { auditController } from "./audit.ts";
 import { allBudgetsController } from "./budgets.ts";
 import { callSessionsController } from "./call-sessions.ts";
@@ -57,7 +56,6 @@ function routesOfPages(deps: HttpDeps, inbounds: readonly ClientFormat[]) {
     ...teamsController(deps),
     ...programsController(deps),
     ...statusController(deps),
-    ...alertsController(deps),
     // The gateway, for owners, administrators and viewers.
     ...homeController(deps),
     ...allBudgetsController(deps),

@@ -1,8 +1,7 @@
-import { findSmtp, sendEmail } from "../../alerts/index.ts";
 import { GatewayError } from "../../contract/index.ts";
 import { type SessionUser, takeAttempt } from "../../identity/index.ts";
+import { findSmtp, sendEmail, toHarmlessText } from "../../mail/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { toHarmlessText } from "../forms/harmless-text.ts";
 
 /** Somebody who signed up here must not send mail to strangers in the operator's name. */
 const invitationLimit = { max: 20, windowMs: 3_600_000, what: "invitations by e-mail" };
@@ -17,7 +16,7 @@ type Link = { readonly to: string; readonly token: string; readonly expiresAt: n
   | { readonly kind: "team"; readonly team: string }
 );
 
-/** Sends links by the mail server of alerts, where there is one and PUBLIC_URL says where links lead. */
+/** Sends links by the mail server, where there is one and PUBLIC_URL says where links lead. */
 export function createLinkMail(deps: HttpDeps) {
   const { store, config, log, now } = deps;
   const { publicUrl } = config;

@@ -1,15 +1,14 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { findSmtp, sendEmail } from "../../alerts/index.ts";
 import type { Administrator } from "../../audit/index.ts";
 import { formatUsd, GatewayError, toRealEmail } from "../../contract/index.ts";
 import { credentialTypes, findHolders, findLeaked, type Leaked, type LeakedCredential } from "../../identity/index.ts";
 import { graceSecondsMax, revokeAdminKey } from "../../keys/index.ts";
 import { RateLimiter } from "../../lib/rate-limiter.ts";
+import { findSmtp, sendEmail, toHarmlessText } from "../../mail/index.ts";
 import { type KeyCaller, readKeyCallers, readKeyCosts } from "../../reports/index.ts";
 import { emailsOf, findAccounts } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { formBody } from "../lifecycle/validate.ts";
-import { toHarmlessText } from "./harmless-text.ts";
 
 /** Credentials of one request. */
 const credentialsMax = 20;

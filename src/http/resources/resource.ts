@@ -42,6 +42,8 @@ export interface Mount<Row = never, Columns = never> {
   readonly changes?: string;
   /** The body of a creation, for the OpenAPI document. */
   readonly example?: object;
+  /** The body of a change. */
+  readonly changeExample?: object;
   /** An entry that each owner has in addition to the entries of the list; it comes first. Absent: no such entry. */
   readonly whole?: Whole<Row, Columns>;
 }

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { ruleNames } from "../../../src/alerts/index.ts";
+import { ruleNames } from "../../../src/modules/alerts/rules.ts";
 import { newDatabase, queryPostgres, whyNoPostgres } from "../../support/postgres.ts";
 import { readPage, root } from "./pages.ts";
 

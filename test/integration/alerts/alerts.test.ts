@@ -1,17 +1,11 @@
 import { describe, expect, test } from "bun:test";
-import {
-  addMetricRule,
-  changeMetricRule,
-  gatewayOwner,
-  muteAlert,
-  readFiring,
-  readHistory,
-  writeRule,
-} from "../../../src/alerts/index.ts";
-import { createAlerts } from "../../../src/alerts/open-alerts.ts";
 import { commandLine } from "../../../src/audit/index.ts";
 import { makeCallId } from "../../../src/contract/index.ts";
 import { creditWallet } from "../../../src/ledger/index.ts";
+import { addMetricRule, changeMetricRule } from "../../../src/modules/alerts/metric-rules.ts";
+import { createAlerts } from "../../../src/modules/alerts/open-alerts.ts";
+import { muteAlert, readFiring, readHistory } from "../../../src/modules/alerts/record-findings.ts";
+import { gatewayOwner, writeRule } from "../../../src/modules/alerts/rule-settings.ts";
 import { setOwnBudget } from "../../../src/tenants/index.ts";
 import { createBudget } from "../../support/budgets.ts";
 import { recordCalls } from "../../support/payers.ts";

@@ -1,17 +1,17 @@
 import { describe, expect, test } from "bun:test";
-import { lastDigestAt, nextDigestAt } from "../../../src/alerts/digest-times.ts";
+import { callIdPrefix } from "../../../src/contract/index.ts";
+import type { LedgerWrite, Store } from "../../../src/db/index.ts";
+import { writeSmtp } from "../../../src/mail/index.ts";
 import {
   addChannel,
   type Channel,
   type ChannelFilter,
   changeChannel,
   filterDefault,
-  gatewayOwner,
-  writeSmtp,
-} from "../../../src/alerts/index.ts";
-import { createAlerts } from "../../../src/alerts/open-alerts.ts";
-import { callIdPrefix } from "../../../src/contract/index.ts";
-import type { LedgerWrite, Store } from "../../../src/db/index.ts";
+} from "../../../src/modules/alerts/channels.ts";
+import { lastDigestAt, nextDigestAt } from "../../../src/modules/alerts/digest-times.ts";
+import { createAlerts } from "../../../src/modules/alerts/open-alerts.ts";
+import { gatewayOwner } from "../../../src/modules/alerts/rule-settings.ts";
 import { UsageRollup } from "../../../src/reports/index.ts";
 import { startService } from "../../support/alert-services.ts";
 import { recordCalls } from "../../support/payers.ts";
@@ -140,7 +140,7 @@ describe("a digest", () => {
   test("survives a node that ends before it is written, and one that ends before it is sent", async () => {
     const { at, deps, clock, alerts, digests } = await digestFixture();
     clock.now = Date.parse("2027-01-11T08:00:00Z");
-    const dying = createAlerts({ ...deps, readDigestFigures: () => Promise.reject(new Error("killed")) });
+    const dying = createAlerts({ ...deps, freshen: () => Promise.reject(new Error("killed")) });
     expect(await dying.queueDigests().catch((error: Error) => error.message)).toBe("killed");
     await alerts.queueDigests();
     // This process is gone now, and its message is in the database.

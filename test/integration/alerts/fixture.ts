@@ -1,21 +1,15 @@
 import { afterAll } from "bun:test";
-import { addChannel, gatewayOwner, ServiceHealth } from "../../../src/alerts/index.ts";
-import { createAlerts } from "../../../src/alerts/open-alerts.ts";
 import { readConfig } from "../../../src/config/index.ts";
 import { openStore, type Store } from "../../../src/db/index.ts";
 import { buildRegistry } from "../../../src/kernel/index.ts";
 import { creditWallet } from "../../../src/ledger/index.ts";
+import { addChannel } from "../../../src/modules/alerts/channels.ts";
+import { createAlerts } from "../../../src/modules/alerts/open-alerts.ts";
+import { gatewayOwner } from "../../../src/modules/alerts/rule-settings.ts";
+import { ServiceHealth } from "../../../src/modules/alerts/service-health.ts";
 import { createLog } from "../../../src/observability/log.ts";
 import { HealthLog } from "../../../src/providers/health.ts";
 import { type Providers, readHealth, SecretBox } from "../../../src/providers/index.ts";
-import {
-  type CompareQuery,
-  type DigestSpan,
-  type MeasureQuery,
-  measureCalls,
-  measureSameHours,
-  readDigestFigures,
-} from "../../../src/reports/index.ts";
 import { createAccount } from "../../../src/tenants/accounts.ts";
 import { addCharge } from "../../support/ledger-rows.ts";
 import { completionOf } from "../../unit/kernel/streams.ts";
@@ -74,12 +68,7 @@ export async function fixture({
     now,
     kernel: { registry, now },
     health: () => readHealth(providers, registry, now()),
-    usedModels: async () => new Set<string>(),
-    measure: {
-      latest: (query: MeasureQuery) => measureCalls(store, query),
-      compared: (query: CompareQuery) => measureSameHours(store, query),
-    },
-    readDigestFigures: (span: DigestSpan) => readDigestFigures(store, span),
+    freshen: async () => undefined,
     verifyLedger: async () => differences,
   };
   const alerts = createAlerts(deps);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { addMetricRule, type MetricRule } from "../../../src/alerts/index.ts";
 import { callIdPrefix } from "../../../src/contract/index.ts";
 import type { LedgerWrite } from "../../../src/db/index.ts";
+import { addMetricRule, type MetricRule } from "../../../src/modules/alerts/metric-rules.ts";
 import { UsageRollup } from "../../../src/reports/index.ts";
 import { recordCalls } from "../../support/payers.ts";
 import { endOf, openOf } from "../db/facts.ts";

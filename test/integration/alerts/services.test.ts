@@ -1,21 +1,20 @@
 import { describe, expect, test } from "bun:test";
-import {
-  addChannel,
-  addMetricRule,
-  type Channel,
-  type ChannelFilter,
-  changeChannel,
-  createDelivery,
-  filterDefault,
-  gatewayOwner,
-  listChannels,
-  muteAlert,
-  readFiring,
-} from "../../../src/alerts/index.ts";
-import { createAlerts } from "../../../src/alerts/open-alerts.ts";
 import { readConfig } from "../../../src/config/index.ts";
 import type { Store } from "../../../src/db/index.ts";
 import { creditWallet } from "../../../src/ledger/index.ts";
+import {
+  addChannel,
+  type Channel,
+  type ChannelFilter,
+  changeChannel,
+  filterDefault,
+  listChannels,
+} from "../../../src/modules/alerts/channels.ts";
+import { createDelivery } from "../../../src/modules/alerts/deliver.ts";
+import { addMetricRule } from "../../../src/modules/alerts/metric-rules.ts";
+import { createAlerts } from "../../../src/modules/alerts/open-alerts.ts";
+import { muteAlert, readFiring } from "../../../src/modules/alerts/record-findings.ts";
+import { gatewayOwner } from "../../../src/modules/alerts/rule-settings.ts";
 import { startService } from "../../support/alert-services.ts";
 import { temporaryFile, temporaryStore } from "../db/temporary-store.ts";
 import { accountWith, box, fixture, hour, minute, secondStore, stops, usd } from "./fixture.ts";

@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { DatabaseSync } from "node:sqlite";
 import { sql } from "kysely";
-import { deleteChannel, gatewayOwner } from "../../../src/alerts/index.ts";
 import { GatewayError } from "../../../src/contract/index.ts";
 import { NotSyncedError } from "../../../src/db/errors.ts";
 import { openStore, type Store } from "../../../src/db/index.ts";
 import { ProcessLedger, verifyLedger } from "../../../src/ledger/index.ts";
+import { deleteChannel } from "../../../src/modules/alerts/channels.ts";
+import { gatewayOwner } from "../../../src/modules/alerts/rule-settings.ts";
 import {
   newDatabase,
   type PostgresServer,

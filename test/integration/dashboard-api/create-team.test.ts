@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { addChannel, createDelivery } from "../../../src/alerts/index.ts";
 import { readAudit } from "../../../src/audit/index.ts";
+import { addChannel } from "../../../src/modules/alerts/channels.ts";
+import { createDelivery } from "../../../src/modules/alerts/deliver.ts";
 import { expectError } from "../../support/expect-error.ts";
 import { startSmtpSink } from "../../support/smtp-sink.ts";
 import { teamOfAda, withOperator } from "./team-people.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { gatewayOwner } from "../../../src/alerts/index.ts";
 import { creditWallet } from "../../../src/ledger/index.ts";
+import { gatewayOwner } from "../../../src/modules/alerts/rule-settings.ts";
 import type { Handlers } from "../../../src/provider/index.ts";
 import { makeAlertRow } from "../../support/alert-rows.ts";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
@@ -91,14 +91,10 @@ describe("the home page of operators", () => {
     expect(body.month.before).toMatchObject({ requests: 0, cost_usd: "0" });
   });
 
-  test("lists movers, alerts, keys that expire, budgets that run out and wallets that are nearly empty", async () => {
+  test("lists movers, keys that expire, budgets that run out and wallets that are nearly empty", async () => {
     const { body } = await get("owner", "/dashboard/api/admin/home");
     expect(body.movers.accounts).toEqual([{ value: ids.ada, name: "ada@example.org", cost_usd: "6", before_usd: "0" }]);
     expect(body.movers.models).toMatchObject([{ value: chatModel.id, cost_usd: "6" }]);
-    expect(body.alerts).toMatchObject({
-      count: 1,
-      data: [{ rule: "disk_full", text: "The disk is full", severity: "warning" }],
-    });
     expect(body.expiring_keys).toMatchObject([{ id: key.id, name: "website", email: "ada@example.org" }]);
     // 6 dollars in 17.5 of 30 days.
     expect(body.budgets).toMatchObject([{ key: key.id, budget_usd: "8", spent_usd: "6", period: "month" }]);
@@ -115,15 +111,16 @@ describe("the home page of operators", () => {
     ]);
   });
 
-  test("leaves out alerts that are muted, as the navigation does", async () => {
-    const readCounts = async () => [
-      (await get("owner", "/dashboard/api/admin/home")).body.alerts.count,
-      (await get("owner", "/dashboard/api/admin/attention")).body.alerts,
-    ];
-    expect(await readCounts()).toEqual([1, 1]);
+  test("has the active alerts, and the navigation counts those that are not muted", async () => {
+    const read = async () => {
+      const alerts = (await get("owner", "/v1/organization/alerts")).body.data as { text: string; muted: boolean }[];
+      const { pages } = (await get("owner", "/dashboard/api/admin/attention")).body;
+      return { alerts: alerts.map(({ text, muted }) => ({ text, muted })), count: pages["/admin/alerts"] };
+    };
+    expect(await read()).toEqual({ alerts: [{ text: "The disk is full", muted: false }], count: 1 });
     const mute = { alert_id: "alert-1", owner: gatewayOwner, until_at: now + dayMs, muted_by: ids.owner };
     await gateway.store.db.insertInto("alert_mutes").values(mute).execute();
-    expect(await readCounts()).toEqual([0, 0]);
+    expect(await read()).toEqual({ alerts: [{ text: "The disk is full", muted: true }], count: 0 });
     await gateway.store.db.deleteFrom("alert_mutes").execute();
   });
 

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { builtIns } from "../../../plugins/index.ts";
-import { readSharedState } from "../../../src/alerts/read-state.ts";
-import { checkShared } from "../../../src/alerts/rules.ts";
 import { commandLine } from "../../../src/audit/index.ts";
 import { creditWallet } from "../../../src/ledger/index.ts";
+import { readSharedState } from "../../../src/modules/alerts/read-state.ts";
+import { checkShared } from "../../../src/modules/alerts/rules.ts";
 import { changeProject, createProject } from "../../../src/tenants/index.ts";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
 import { enterAs } from "../../support/session-cookie.ts";

@@ -1,4 +1,4 @@
-import { addChannel } from "../../../src/alerts/index.ts";
+import { addChannel } from "../../../src/modules/alerts/channels.ts";
 import { SecretBox } from "../../../src/providers/index.ts";
 import type { InProcessGateway } from "../../support/in-process.ts";
 

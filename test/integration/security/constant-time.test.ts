@@ -11,8 +11,8 @@ const compareNone: Readonly<Record<string, string>> = {
   "protocols/messages/inbound.ts": "a long name of a tool and a long id of a user are shortened",
   "protocols/responses/inbound.ts": "a long name of a tool is shortened",
   "protocols/reasoning.ts": "the id of an account's key is made from it; what is sealed is proved by AES-GCM",
-  "alerts/episode.ts": "the id of an alert is made from its problem and its begin",
-  "alerts/webhook.ts": "messages are signed for their receivers",
+  "modules/alerts/subject.ts": "the id of an alert is made from its problem and its begin",
+  "modules/alerts/webhook.ts": "messages are signed for their receivers",
   "app.ts": "a key is made from a secret",
   "identity/attempt-limit.ts": "attempts are counted by an e-mail's hash",
   "tenants/invitations.ts": "an invitation is found by its token's hash, in an index",
@@ -60,7 +60,7 @@ test("every file that hashes secrets compares in constant time", () => {
 });
 
 /** There a digest is a report that is sent by mail. */
-const reports = /^(?:alerts\/channels|http\/forms\/alerts)\.ts: digest\b/;
+const reports = /^modules\/alerts\/(?:alert-actions|channels)\.ts: digest\b/;
 
 test("no hash, signature or token is compared with ===", () => {
   const compared = files.flatMap((name) => {

@@ -472,10 +472,10 @@ describe("who may read them", () => {
       ),
     );
     const channels = await db.selectFrom("alert_channels").select(["id", "target as bytes"]).execute();
-    const smtp = JSON.parse(settings.find(({ name }) => name === "alert_smtp")?.value as string) as { secret: string };
+    const smtp = JSON.parse(settings.find(({ name }) => name === "mail_server")?.value as string) as { secret: string };
     const sealed = [
       ...channels.map(({ id, bytes }) => ({ owner: `alert channel ${id}`, bytes })),
-      { owner: "alert_smtp", bytes: Buffer.from(smtp.secret, "base64") },
+      { owner: "mail_server", bytes: Buffer.from(smtp.secret, "base64") },
     ];
     const opens = (key: Uint8Array) =>
       sealed.filter(({ owner, bytes }) => {

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { tmpdir } from "node:os";
-import { readDisk, readNodeState } from "../../../src/alerts/read-state.ts";
 import { buildRegistry } from "../../../src/kernel/index.ts";
+import { readDisk, readNodeState } from "../../../src/modules/alerts/read-state.ts";
 import { chatModel, createPlugin } from "../kernel/support.ts";
 
 const handlers = { chat: () => Promise.reject(new Error("not asked")) };

@@ -5,7 +5,7 @@ import {
   type NodeState,
   type ProviderState,
   type SharedState,
-} from "../../../src/alerts/rules.ts";
+} from "../../../src/modules/alerts/rules.ts";
 
 const now = Date.parse("2027-01-01T00:00:00Z");
 const usd = 1_000_000_000;

@@ -1,10 +1,11 @@
 import { describe, expect, test } from "bun:test";
-import { parseSmtpUrl } from "../../../src/alerts/settings.ts";
 import { describeConfig, readConfig } from "../../../src/config/index.ts";
+import { parseSmtpUrl } from "../../../src/mail/index.ts";
+import { moduleSettings } from "../../../src/modules/index.ts";
 
 const from = "gate@example.org";
 
-describe("the settings of alerts", () => {
+describe("the settings of mail and alerts", () => {
   test.each([
     ["smtp://mail.example.org", { host: "mail.example.org", port: 587, isTls: false, from }],
     ["smtps://mail.example.org", { host: "mail.example.org", port: 465, isTls: true, from }],
@@ -21,7 +22,7 @@ describe("the settings of alerts", () => {
     ["SMTP_FROM", { SMTP_URL: "smtp://mail.example.org", SMTP_FROM: "a@b.example\r\nBcc: c" }],
     ["ALERT_NETWORKS", { ALERT_NETWORKS: "10.0.0.0/33" }],
   ])("%s of %p cannot be used", (variable, env) => {
-    expect(() => readConfig(env as Record<string, string>)).toThrow(`Cannot use ${variable}`);
+    expect(() => readConfig(env as Record<string, string>, moduleSettings)).toThrow(`Cannot use ${variable}`);
   });
 
   test("the password of SMTP_URL is not shown", () => {

@@ -65,7 +65,6 @@ describe("readConfig", () => {
       jwtNetworks: undefined,
       smtpUrl: undefined,
       smtpFrom: undefined,
-      alertNetworks: undefined,
       logLevel: "info",
       logFormat: "auto",
       metricsPort: undefined,

@@ -34,6 +34,7 @@ export async function dashboardHttp(
     log,
     now,
     version: "test",
+    nodeName: "gate-1",
     sendLog: () => undefined,
     contentSinks: () => [],
   });

@@ -2,7 +2,6 @@ import { fromSeconds } from "../../data/api.ts";
 import { type Role, toRoleName } from "../../data/roles.ts";
 import { formatCount, formatDay, formatUsd } from "../../format.ts";
 import { type AuditGroup, type AuditTexts, insertAfter, type ModuleParts } from "../../kit/modules.tsx";
-import { titleOfRule } from "../alerts/rule-titles.ts";
 import type { AuditEntry } from "./api.ts";
 
 type Detail = AuditEntry["detail"];
@@ -51,23 +50,7 @@ const sentences: AuditTexts["sentences"] = {
   "account.claim_end": ({ keys, people, teams, invitations, channels }) =>
     `Verified the email, and ended everything created before: API keys ${keys}, people ${people}, teams ${teams}, invitations ${invitations}, alert channels ${channels}`,
   "account.sign_out": ({ sessions }) => `Ended ${sessions === 1 ? "1 session" : `${sessions} sessions`}`,
-  "alert.rule": ({ enabled, threshold }, subject) => {
-    const rule = `the alert “${titleOfRule(subject)}”`;
-    if (enabled !== true) return `Turned off ${rule}`;
-    return typeof threshold === "string" && threshold !== ""
-      ? `Turned on ${rule} at ${threshold}`
-      : `Turned on ${rule}`;
-  },
-  "alert.channel": ({ to }) => `Added the alert channel ${to}`,
-  "alert.metric_rule": ({ name }) => `Set the alert rule “${name}”`,
-  "alert.metric_rule_delete": () => "Deleted an alert rule",
-  "alert.mute": ({ until }) => (until ? `Muted an alert until ${until}` : "Muted an alert"),
-  "alert.unmute": () => "Unmuted an alert",
-  "alert.channel_change": ({ severity, digest, rules }) =>
-    `Changed an alert channel: severity ${severity}, rules ${rules}, digest ${digest}`,
-  "alert.channel_delete": () => "Deleted an alert channel",
-  "alert.smtp": (_, subject) =>
-    subject === "none" ? "Removed the mail server of alerts" : "Set the mail server of alerts",
+  "mail_server.set": (_, subject) => (subject === "none" ? "Removed the mail server" : "Set the mail server"),
   "managed_settings.set": (_, subject) =>
     subject === "none"
       ? "Removed the managed settings of developers’ programs"
@@ -259,23 +242,9 @@ const groups: readonly AuditGroup[] = [
     actions: { create: "Re-route created", change: "Re-route changed", remove: "Re-route ended" },
   },
   { name: "catalogue", label: "Models and prices", actions: { change: "Models and prices changed" } },
+  { name: "mail_server", label: "Mail server", actions: { set: "Mail server changed" } },
   { name: "sandbox", label: "Sandbox", actions: { set: "Sandbox set" } },
   { name: "tokens", label: "Tokens", actions: { issuers: "Token issuers set" } },
-  {
-    name: "alert",
-    label: "Alerts",
-    actions: {
-      rule: "Rule changed",
-      metric_rule: "Custom rule changed",
-      metric_rule_delete: "Custom rule deleted",
-      mute: "Alert muted",
-      unmute: "Alert unmuted",
-      channel: "Channel added",
-      channel_change: "Channel changed",
-      channel_delete: "Channel deleted",
-      smtp: "Mail server changed",
-    },
-  },
 ];
 
 /** The texts of all actions, also of modules. */

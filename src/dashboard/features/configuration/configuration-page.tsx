@@ -9,6 +9,7 @@ import { PageHead } from "../../kit/page.tsx";
 import { type Column, Table } from "../../kit/table.tsx";
 import { useParam } from "../../kit/url-state.ts";
 import { changelog } from "../help/pages.ts";
+import { MailSection } from "../mail/mail-section.tsx";
 import { readSettingDocs } from "./setting-docs.ts";
 import { TokenIssuersSection } from "./token-issuers.tsx";
 
@@ -33,7 +34,12 @@ export default function ConfigPage() {
       <Loaded state={settings} lines={10}>
         {({ data, version }) => (
           <div className="stack">
-            {search === "" && <TokenIssuersSection />}
+            {search === "" && (
+              <>
+                <MailSection />
+                <TokenIssuersSection />
+              </>
+            )}
             <Groups settings={data.filter((setting) => matches(setting, search))} isOpen={isRoomy || search !== ""} />
             <p className="faint">
               modelgate {version} · <Link href={`/help/${changelog}`}>What's new</Link>

@@ -1,10 +1,10 @@
-import type { ReactNode } from "react";
 import useSWR from "swr";
 import { Link } from "wouter";
 import { api, request } from "../../data/api.ts";
-import { severityBadges } from "../../data/severity.ts";
 import { formatAge, formatChange, formatCount, formatShare, formatShort, formatUsd } from "../../format.ts";
 import { Loaded } from "../../kit/feedback.tsx";
+import { ItemList } from "../../kit/item-list.tsx";
+import { usePlace } from "../../kit/modules.tsx";
 import { PageHead, Section, Usd } from "../../kit/page.tsx";
 import { Segmented } from "../../kit/segmented.tsx";
 import { Change, Stat } from "../../kit/stat.tsx";
@@ -23,6 +23,7 @@ type Home = Awaited<ReturnType<typeof getHome>>;
 
 /** First page of an operator: the whole gateway, compared with the previous period. */
 export default function HomePage() {
+  const cards = usePlace("home-cards");
   const home = useSWR("home", getHome, { refreshInterval: 60_000, keepPreviousData: true });
   return (
     <>
@@ -36,7 +37,9 @@ export default function HomePage() {
               <Figures home={data} />
               <div className="columns">
                 <Providers />
-                <Alerts alerts={data.alerts} />
+                {cards.map((Card) => (
+                  <Card key={Card.name} />
+                ))}
                 <Movers movers={data.movers} />
                 <Budgets budgets={data.budgets} />
                 <LowWallets wallets={data.low_wallets} />
@@ -97,40 +100,6 @@ function Spend({ name, span: { now, before }, when }: { name: string; span: Home
   );
 }
 
-/** A card with a short list, and the page that has more of it. */
-function List<Row>({
-  title,
-  rows,
-  count = rows.length,
-  more,
-  empty,
-  children,
-}: {
-  title: string;
-  rows: readonly Row[];
-  /** How many there are, where the list has only some. */
-  count?: number;
-  /** The link to the page. */
-  more?: ReactNode;
-  /** The text in place of no rows. */
-  empty: string;
-  /** An `li` for each row. */
-  children: (row: Row) => ReactNode;
-}) {
-  return (
-    <Section title={title} actions={more}>
-      {rows.length === 0 ? (
-        <p className="card-body faint">{empty}</p>
-      ) : (
-        <ul className="items">
-          {rows.map(children)}
-          {count > rows.length && <li className="faint">and {formatCount(count - rows.length)} more</li>}
-        </ul>
-      )}
-    </Section>
-  );
-}
-
 function Reroutes() {
   const { data = [] } = useReroutes();
   return <RerouteNotices reroutes={data} />;
@@ -184,26 +153,6 @@ function Providers() {
         }}
       </Loaded>
     </Section>
-  );
-}
-
-function Alerts({ alerts: { count, data } }: { alerts: Home["alerts"] }) {
-  return (
-    <List
-      title="Active alerts"
-      more={<Link href="/admin/alerts">All alerts</Link>}
-      empty="No rule has found a problem."
-      rows={data}
-      count={count}
-    >
-      {({ id, text, since, severity }) => (
-        <li key={id}>
-          <span className={severityBadges[severity]}>{severity}</span>
-          <span className="break">{text}</span>
-          <span className="faint">{formatAge(since)}</span>
-        </li>
-      )}
-    </List>
   );
 }
 
@@ -262,7 +211,7 @@ const modelMovers = toMoverColumns(
 
 function Budgets({ budgets }: { budgets: Home["budgets"] }) {
   return (
-    <List
+    <ItemList
       title="Budgets that run out"
       empty="At the current pace, every budget lasts until its period ends."
       rows={budgets}
@@ -281,13 +230,17 @@ function Budgets({ budgets }: { budgets: Home["budgets"] }) {
           </span>
         </li>
       )}
-    </List>
+    </ItemList>
   );
 }
 
 function LowWallets({ wallets }: { wallets: Home["low_wallets"] }) {
   return (
-    <List title="Low balances" empty="No wallet runs out within a week at the pace of the last week." rows={wallets}>
+    <ItemList
+      title="Low balances"
+      empty="No wallet runs out within a week at the pace of the last week."
+      rows={wallets}
+    >
       {({ account, account_name, balance_usd, days_left }) => (
         <li key={account}>
           <Link className="link break" href={`/admin/accounts/${account}`}>
@@ -299,13 +252,13 @@ function LowWallets({ wallets }: { wallets: Home["low_wallets"] }) {
           </span>
         </li>
       )}
-    </List>
+    </ItemList>
   );
 }
 
 function ExpiringKeys({ keys }: { keys: Home["expiring_keys"] }) {
   return (
-    <List
+    <ItemList
       title="Expiring keys"
       more={<Link href="/admin/api-keys?order=expires">All API keys</Link>}
       empty="No API key expires within two weeks."
@@ -322,6 +275,6 @@ function ExpiringKeys({ keys }: { keys: Home["expiring_keys"] }) {
           </span>
         </li>
       )}
-    </List>
+    </ItemList>
   );
 }

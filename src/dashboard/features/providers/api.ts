@@ -33,7 +33,7 @@ export const useProviders = () =>
 /** The health of the providers as every user sees it. */
 export const useStatus = () => useSWR("status", getStatus, slowRefresh);
 
-/** How many providers and alerts need somebody, for the navigation of administrators. */
+/** How many providers, and matters of modules, need somebody, for the navigation of administrators. */
 export const useAttention = (isStaff: boolean) => useSWR(isStaff ? "admin-attention" : null, getAttention, slowRefresh);
 
 /** Shows a change at once, also on the page about models and in the shell. */

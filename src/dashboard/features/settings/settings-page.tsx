@@ -1,13 +1,9 @@
 import { toRoleName } from "../../data/roles.ts";
 import { useMe } from "../../data/session.ts";
-import { Loaded } from "../../kit/feedback.tsx";
 import { Form, Submit } from "../../kit/form.tsx";
 import { usePlace } from "../../kit/modules.tsx";
 import { Fact, PageHead, Section } from "../../kit/page.tsx";
 import { toast } from "../../kit/toast.tsx";
-import { useOwnAlerts } from "../alerts/api.ts";
-import { ChannelsSection } from "../alerts/channels-section.tsx";
-import { RulesSection } from "../alerts/rules-section.tsx";
 import { PasswordFields, usePasswordForm } from "../auth/new-password.tsx";
 import { SecondFactorSection } from "./second-factor-section.tsx";
 import { SessionsSection } from "./sessions-section.tsx";
@@ -39,7 +35,6 @@ export default function SettingsPage() {
         {atEnd.map((Part) => (
           <Part key={Part.name} />
         ))}
-        {isTeamAdmin && <AlertsSection />}
       </div>
     </>
   );
@@ -66,20 +61,5 @@ function PasswordForm({ email }: { email: string }) {
         </div>
       </Form>
     </Section>
-  );
-}
-
-/** The alerts of the own account: its wallet and the budgets of its keys. */
-function AlertsSection() {
-  const alerts = useOwnAlerts();
-  return (
-    <Loaded state={alerts} lines={4}>
-      {({ channels, rules, has_mail }) => (
-        <>
-          <ChannelsSection scope="own" channels={channels} hasMail={has_mail} />
-          {channels.length > 0 && <RulesSection scope="own" rules={rules} />}
-        </>
-      )}
-    </Loaded>
   );
 }

@@ -1,23 +1,23 @@
 /**
  * One document with everything that an operator decides: accounts and teams, API keys without their secrets, budgets,
- * limits of models and roles, providers, catalogue, virtual models, alert rules and token issuers. Reading it returns
- * the state; writing it makes the state match it. A write is planned first, entry by entry, so a plan can be read
+ * limits of models and roles, providers, catalogue, virtual models, token issuers, and sections of modules. Reading it
+ * returns the state; writing it makes the state match it. A write is planned first, entry by entry, so a plan can be read
  * before anything changes, and writing a document that matches the state changes nothing. Things that the document does
  * not name are left as they are: to archive an account, revoke a key or remove a provider, the document must say so.
  */
-import { type Static, type TOptional, Type } from "@sinclair/typebox";
+import { type Static, Type } from "@sinclair/typebox";
 import { quoteValue } from "../../../contract/index.ts";
 import type { ApiAdministrator } from "../../../keys/index.ts";
 import { expectKnownHolder, findAccounts, hasScope } from "../../../tenants/index.ts";
 import type { HttpDeps } from "../../deps.ts";
 import { parseUrl } from "../../lifecycle/origin.ts";
+import type { Route } from "../../lifecycle/route.ts";
 import { formBody } from "../../lifecycle/validate.ts";
 import type { Declared } from "../../resources/index.ts";
 import { readCatalogueBody } from "../catalogue.ts";
 import { type AdminApi, adminRoutes, describeRead, describeWrite, lacksScope } from "../guard.ts";
 import { invalid, readFlag } from "../lists.ts";
 import { accounts } from "./accounts.ts";
-import { alerts } from "./alerts.ts";
 import { catalogue, toRows, virtualModels } from "./catalogue.ts";
 import { jwtIssuers } from "./jwt-issuers.ts";
 import { keys } from "./keys.ts";
@@ -28,8 +28,8 @@ import type { Change, Planning, Section, Step } from "./section.ts";
 
 type DeclaredName = NonNullable<Declared["document"]>["section"];
 
-/** The sections in their order in a document. */
-const sections = {
+/** The gateway's own sections in their order in a document; those of modules follow. */
+const ownSections = {
   accounts,
   keys,
   ...(declaredSections as Readonly<Record<DeclaredName, (typeof declaredSections)[string]>>),
@@ -37,22 +37,17 @@ const sections = {
   sandbox,
   catalogue,
   virtual_models: virtualModels,
-  alerts,
   jwt_issuers: jwtIssuers,
 } as const satisfies Readonly<Record<string, Section>>;
-type SectionName = keyof typeof sections;
-const names = Object.keys(sections) as SectionName[];
+type Sections = Readonly<Record<string, Section>>;
 
-/** The sections in planning order: each comes after the sections that its entries refer to. */
-const planned: readonly SectionName[] = [
-  ...new Set<SectionName>(["providers", "sandbox", "catalogue", "virtual_models", ...names]),
-];
+/** Sections that are planned before the others, because entries of the others refer to theirs. */
+const plannedFirst = ["providers", "sandbox", "catalogue", "virtual_models"];
 
-const schemas = Object.fromEntries(names.map((name) => [name, Type.Optional(sections[name].schema)])) as {
-  readonly [Name in SectionName]: TOptional<(typeof sections)[Name]["schema"]>;
-};
-const Document = formBody(schemas);
-type Document = Static<typeof Document>;
+/** A document, with the types of the gateway's own sections. */
+type Document = {
+  readonly [Name in keyof typeof ownSections]?: Static<(typeof ownSections)[Name]["schema"]>;
+} & Readonly<Record<string, unknown>>;
 
 const Value = Type.Unknown();
 const Plan = Type.Object({
@@ -82,17 +77,20 @@ const Plan = Type.Object({
 const warningsMax = 50;
 
 /** A step with the section that it is of. */
-type SectionStep = Step & { readonly section: SectionName };
+type SectionStep = Step & { readonly section: string };
 
 /** The document of the gateway below /organization/config. */
-export function configurationController(deps: HttpDeps, api: AdminApi) {
+export function configurationController(deps: HttpDeps, api: AdminApi, ofModules: Sections): Route[] {
+  const sections: Sections = { ...ownSections, ...ofModules };
+  const schemas = Object.entries(sections).map(([name, { schema }]) => [name, Type.Optional(schema)] as const);
+  const Document = formBody(Object.fromEntries(schemas));
   const route = adminRoutes(deps, api, { path: "/organization/config", readBody: readCatalogueBody });
   return [
     route.get(
       "",
       async ({ request, admin }) => {
-        const sections = parseUrl(request).searchParams.get("sections");
-        return await readDocument(deps, chooseSections(admin, sections));
+        const text = parseUrl(request).searchParams.get("sections");
+        return await readDocument(deps, chooseSections(sections, admin, text));
       },
       {
         detail: describeRead("Retrieve the configuration as one document", Document, {
@@ -110,8 +108,8 @@ export function configurationController(deps: HttpDeps, api: AdminApi) {
       "",
       async ({ request, admin, body }) => {
         const isDryRun = readFlag(parseUrl(request).searchParams, "dry_run");
-        const planning = await preparePlanning(deps, admin, body);
-        const steps = await planDocument(planning, body);
+        const planning = await preparePlanning(deps, admin, body as Document);
+        const steps = await planDocument(planning, sections, body as Document);
         if (!isDryRun) await runSteps(planning, steps);
         return {
           object: "organization.config.plan" as const,
@@ -152,30 +150,33 @@ async function runSteps({ deps, admin, createdKeys }: Planning, steps: readonly 
 }
 
 /** The sections that a request asks for and its key may read. @throws {GatewayError} `invalid_request`, `forbidden` */
-function chooseSections(admin: ApiAdministrator, text: string | null): SectionName[] {
-  const mayRead = (name: SectionName) => hasScope(admin.scopes, sections[name].area, "read");
+function chooseSections(sections: Sections, admin: ApiAdministrator, text: string | null): [string, Section][] {
+  const all = Object.entries(sections);
+  const mayRead = ({ area }: Section) => hasScope(admin.scopes, area, "read");
   if (text === null || text === "") {
-    const readable = names.filter(mayRead);
+    const readable = all.filter(([, section]) => mayRead(section));
     if (readable.length > 0) return readable;
     throw lacksScope(admin, "of any section");
   }
   return text.split(",").map((part) => {
-    const name = names.find((one) => one === part.trim());
-    if (name === undefined) {
-      throw invalid("sections", `sections has ${quoteValue(part)}, expected some of ${names.join(", ")}`);
+    const chosen = all.find(([name]) => name === part.trim());
+    if (chosen === undefined) {
+      const expected = Object.keys(sections).join(", ");
+      throw invalid("sections", `sections has ${quoteValue(part)}, expected some of ${expected}`);
     }
-    if (!mayRead(name)) throw lacksScope(admin, `${sections[name].area}:read, which ${name} needs`);
-    return name;
+    const [name, section] = chosen;
+    if (!mayRead(section)) throw lacksScope(admin, `${section.area}:read, which ${name} needs`);
+    return chosen;
   });
 }
 
-async function readDocument(deps: HttpDeps, chosen: readonly SectionName[]): Promise<Document> {
+async function readDocument(deps: HttpDeps, chosen: readonly [string, Section][]): Promise<object> {
   const document: Record<string, unknown> = {};
-  for (const name of chosen) {
-    const value = await sections[name].read(deps);
+  for (const [name, section] of chosen) {
+    const value = await section.read(deps);
     if (value !== undefined) document[name] = value;
   }
-  return document as Document;
+  return document;
 }
 
 /** Finds what the entries of a document name. */
@@ -218,18 +219,17 @@ function listAddedModels({ providers = [], virtual_models: virtual = [], catalog
 }
 
 /** Plans the changes of all sections. @throws {GatewayError} */
-async function planDocument(planning: Planning, document: Document): Promise<SectionStep[]> {
-  const present = names.filter((name) => document[name] !== undefined);
-  for (const name of present) {
-    const { area } = sections[name];
+async function planDocument(planning: Planning, sections: Sections, document: Document): Promise<SectionStep[]> {
+  const present = Object.entries(sections).filter(([name]) => document[name] !== undefined);
+  for (const [name, { area }] of present) {
     if (!hasScope(planning.admin.scopes, area, "write")) {
       throw lacksScope(planning.admin, `${area}:write, which ${name} needs`);
     }
   }
   const steps: SectionStep[] = [];
-  for (const section of planned.filter((name) => present.includes(name))) {
-    const planOf: Section = sections[section];
-    for (const step of await planOf.plan(planning, document[section], document)) steps.push({ ...step, section });
+  const rank = (name: string) => (plannedFirst.includes(name) ? plannedFirst.indexOf(name) : plannedFirst.length);
+  for (const [section, { plan }] of present.toSorted(([one], [other]) => rank(one) - rank(other))) {
+    for (const step of await plan(planning, document[section], document)) steps.push({ ...step, section });
   }
   expectKnownHolders(planning, document, steps);
   return steps;

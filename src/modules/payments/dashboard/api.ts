@@ -8,12 +8,12 @@ import {
   slowRefresh,
   toSeconds,
 } from "../../../dashboard/data/api.ts";
-import type { ThingApi } from "../../../http/admin-api/index.ts";
+import type { OrganizationApiOf } from "../../../http/admin-api/index.ts";
 import type { PaymentsApi } from "../page-routes.ts";
 import type { vouchers } from "../voucher-resource.ts";
 
 export const api = pageClient<PaymentsApi>().dashboard.api;
-const { organization } = managementClient<ThingApi<typeof vouchers>>();
+const { organization } = managementClient<OrganizationApiOf<typeof vouchers>>();
 
 /** The name of the payment provider; `null` if none is configured, `undefined` until it is there. */
 export function usePayments(): string | null | undefined {

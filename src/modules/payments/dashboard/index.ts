@@ -8,6 +8,7 @@ export const payments: PageModule = {
       name: "Vouchers",
       icon: "voucher",
       help: "billing#wallets-and-vouchers",
+      words: "coupons,credit,gift,codes",
       load: () => import("./vouchers-page.tsx"),
     },
   ],

@@ -1,0 +1,190 @@
+import { type Database, readSpentBudgets, type Store } from "../../db/index.ts";
+import type { ProviderHealth } from "../../providers/index.ts";
+import { readDigestFigures } from "../../reports/index.ts";
+import { labelsOf } from "../../tenants/index.ts";
+import { type DigestPeriod, digestDays, lastDigestAt, nextDigestAt } from "./digest-times.ts";
+import type { AlertMessage } from "./message.ts";
+import { toLink } from "./pages.ts";
+import { queueMessage } from "./record-findings.ts";
+import { gatewayOwner } from "./rule-settings.ts";
+import { toDollars, toName } from "./rules.ts";
+
+const hourMs = 3_600_000;
+const dayMs = 24 * hourMs;
+/** Entries of a list. */
+const listedMax = 5;
+/** A budget is listed from this share on, and a key if it expires within these days. */
+const budgetShare = 0.9;
+const expiryDays = 7;
+
+type DigestFigures = Awaited<ReturnType<typeof readDigestFigures>>;
+type DigestGroup = DigestFigures["accounts"][number];
+
+interface DigestDeps {
+  readonly store: Store;
+  readonly config: { readonly publicUrl: string | undefined };
+  readonly health: () => readonly ProviderHealth[];
+  readonly freshen: () => Promise<void>;
+  readonly now: () => number;
+}
+
+type DueChannel = Pick<Database["alert_channels"], "id" | "digest" | "digest_hour" | "digest_at">;
+
+/**
+ * Queues the digests that are due, each once: the node that moves a channel to its next time queues the message in the
+ * same transaction. After a pause of all nodes the latest digest alone is sent.
+ */
+export async function queueDigests(deps: DigestDeps): Promise<void> {
+  const { store, now } = deps;
+  const at = now();
+  const due = await store.db
+    .selectFrom("alert_channels")
+    .select(["id", "digest", "digest_hour", "digest_at"])
+    .where("owner", "=", gatewayOwner)
+    .where("digest_at", "<=", at)
+    .execute();
+  for (const channel of due) await queueDigest(deps, channel, at);
+}
+
+async function queueDigest(deps: DigestDeps, channel: DueChannel, at: number): Promise<void> {
+  const { id, digest: period, digest_hour: hour, digest_at: dueAt } = channel;
+  if (period === "off") return;
+  const slot = lastDigestAt(period, hour, at);
+  const message = await createDigestMessage(deps, { period, slot, channelId: id, now: at });
+  await deps.store.db.transaction().execute(async (transaction) => {
+    const { numUpdatedRows } = await transaction
+      .updateTable("alert_channels")
+      .set({ digest_at: nextDigestAt(period, hour, at) })
+      .where("id", "=", id)
+      .where("digest_at", "=", dueAt)
+      .executeTakeFirstOrThrow();
+    if (numUpdatedRows === 1n) await queueMessage(transaction, id, message, at);
+  });
+}
+
+interface DigestWanted {
+  readonly period: DigestPeriod;
+  /** When it is due: it is about the time until then. */
+  readonly slot: number;
+  readonly channelId: string;
+  readonly now: number;
+}
+
+async function createDigestMessage(
+  deps: DigestDeps,
+  { period, slot, channelId, now }: DigestWanted,
+): Promise<AlertMessage> {
+  const { store, config, health, freshen } = deps;
+  const hours = digestDays[period] * 24;
+  await freshen();
+  const figures = await readDigestFigures(store, { until: slot / hourMs, hours, now });
+  const names = await labelsOf(store, [
+    ...figures.accounts.map(({ id }) => id),
+    ...figures.wallets.map(({ accountId }) => accountId),
+  ]);
+  const nameOf = (id: string) => toName(names.get(id) ?? id);
+  const failing = health().filter(({ state }) => state === "failing" || state === "refused");
+  const firing = await store.db
+    .selectFrom("alerts")
+    .select(({ fn }) => fn.countAll().as("count"))
+    .where("owner", "=", gatewayOwner)
+    .executeTakeFirstOrThrow();
+  const from = slot - hours * hourMs;
+  const title = `${period === "daily" ? "Daily" : "Weekly"} digest until ${new Date(slot).toISOString().slice(0, 16).replace("T", " ")} UTC`;
+  const sections = [
+    { title: "Totals", lines: describeSums(figures, period) },
+    { title: "Top accounts", lines: describeTop(figures.accounts, nameOf) },
+    { title: "Top models", lines: describeTop(figures.models, toName) },
+    {
+      title: "Movers",
+      lines: describeMovers([
+        ...figures.accounts.map((group) => ({ ...group, name: nameOf(group.id) })),
+        ...figures.models.map((group) => ({ ...group, name: toName(group.id) })),
+      ]),
+    },
+    { title: "Running out", lines: await describeRunningOut(store, figures, nameOf, now) },
+    {
+      title: "Failing providers",
+      lines: failing.slice(0, listedMax).map(({ provider, reason }) => `${provider}: ${toName(reason ?? "failing")}`),
+    },
+    { title: "Alerts", lines: Number(firing.count) === 0 ? [] : [`${firing.count} firing`] },
+  ].filter(({ lines }) => lines.length > 0);
+  const text = [title, ...sections.flatMap((part) => [`${part.title}:`, ...part.lines.map((line) => `• ${line}`)])];
+  const times = { from: new Date(from).toISOString(), until: new Date(slot).toISOString() };
+  const digest = { period, ...times, title, sections, link: toLink(config.publicUrl, "/") };
+  // The same for the same time of a channel, so that it is queued once even if the channel is set to this time again.
+  return { id: `digest_${channelId}_${slot / hourMs}`, type: "digest", text: text.join("\n"), alerts: [], digest };
+}
+
+function describeSums({ current, before }: DigestFigures, period: DigestPeriod): string[] {
+  const than = period === "daily" ? "day before" : "week before";
+  const line = (name: string, value: string, old: number, sum: number) =>
+    `${name}: ${value} (${compare(sum, old)} ${than})`;
+  return [
+    line("Spend", toDollars(current.spendNanodollars), before.spendNanodollars, current.spendNanodollars),
+    line("Requests", String(current.requests), before.requests, current.requests),
+    line("Errors", String(current.errors), before.errors, current.errors),
+  ];
+}
+
+function compare(value: number, before: number): string {
+  if (before === 0) return value === 0 ? "as the" : "none the";
+  const percent = Math.round(((value - before) / before) * 100);
+  return percent === 0 ? "as the" : `${percent > 0 ? "+" : "−"}${Math.abs(percent)} % to the`;
+}
+
+function describeTop(groups: readonly DigestGroup[], nameOf: (id: string) => string): string[] {
+  return groups
+    .filter(({ spendNanodollars }) => spendNanodollars > 0)
+    .sort((one, other) => other.spendNanodollars - one.spendNanodollars)
+    .slice(0, listedMax)
+    .map(({ id, spendNanodollars }) => `${nameOf(id)}: ${toDollars(spendNanodollars)}`);
+}
+
+function describeMovers(groups: readonly (DigestGroup & { readonly name: string })[]): string[] {
+  const changeOf = ({ spendNanodollars, beforeNanodollars }: DigestGroup) => spendNanodollars - beforeNanodollars;
+  return groups
+    .filter((group) => changeOf(group) !== 0)
+    .sort((one, other) => Math.abs(changeOf(other)) - Math.abs(changeOf(one)))
+    .slice(0, listedMax)
+    .map((group) => {
+      return `${group.name}: ${toDollars(group.beforeNanodollars)} → ${toDollars(group.spendNanodollars)}`;
+    });
+}
+
+async function describeRunningOut(
+  store: Store,
+  { wallets }: DigestFigures,
+  nameOf: (id: string) => string,
+  now: number,
+): Promise<string[]> {
+  const budgets = await readSpentBudgets(store, now, { leastShare: budgetShare, limit: listedMax });
+  const keys = await store.db
+    .selectFrom("keys")
+    .select(["name", "expires_at"])
+    .where("expires_at", ">", now)
+    .where("expires_at", "<=", now + expiryDays * dayMs)
+    .where("revoked_at", "is", null)
+    .where(({ eb, ref }) => eb(eb(ref("expires_at"), "-", ref("created_at")), ">", dayMs))
+    .orderBy("expires_at")
+    .limit(listedMax)
+    .execute();
+  return [
+    ...wallets
+      .slice(0, listedMax)
+      .map(
+        (wallet) =>
+          `Wallet of ${nameOf(wallet.accountId)}: ${toDollars(wallet.balanceNanodollars)}, ${wallet.daysLeft} days`,
+      ),
+    ...budgets
+      .filter(({ budgetNanodollars }) => budgetNanodollars > 0)
+      .slice(0, listedMax)
+      .map(({ subject, name, account, spentNanodollars: spent, budgetNanodollars: budget }) => {
+        const whose = name === "" ? toName(account) : `“${toName(name)}” of ${toName(account)}`;
+        return `Budget of the ${subject.replace("_", " ")} ${whose}: ${toDollars(spent)} of ${toDollars(budget)}`;
+      }),
+    ...keys.map(({ name, expires_at }) => {
+      return `API key “${toName(name)}” expires on ${new Date(expires_at ?? 0).toISOString().slice(0, 10)}`;
+    }),
+  ];
+}

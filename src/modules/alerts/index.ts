@@ -1,0 +1,16 @@
+import type { Module } from "../module.ts";
+import { alertList } from "./command.ts";
+import { alertRules } from "./rule-resource.ts";
+import { settings } from "./settings.ts";
+
+/** Messages when money runs low, a provider fails or the gateway needs attention. */
+export const alerts: Module = {
+  name: "alerts",
+  settings,
+  resources: [alertRules],
+  commands: [alertList],
+  async open(parts) {
+    const { openAlerts } = await import("./open.ts");
+    return openAlerts(parts);
+  },
+};
