@@ -21,7 +21,13 @@ const audiences: Readonly<Record<string, string>> = {
 /** A key of a resource, or an application of Entra ID. */
 export const credential: CredentialForm = {
   fields: [
-    { name: "resource", label: "Resource", pattern: "[a-zA-Z0-9][a-zA-Z0-9-]{1,62}", example: "my-resource" },
+    {
+      name: "resource",
+      label: "Resource",
+      pattern: "[a-zA-Z0-9][a-zA-Z0-9-]{1,62}",
+      example: "my-resource",
+      hint: "The name in https://RESOURCE.openai.azure.com. Leave it out where AZURE_BASE_URL is set.",
+    },
     { name: "api_key", label: "API key", secret: true },
     { name: "tenant_id", label: "Tenant ID", pattern: "[\\w.-]{1,100}", example: "contoso.onmicrosoft.com" },
     {
@@ -31,9 +37,29 @@ export const credential: CredentialForm = {
       example: "00000000-0000-0000-0000-000000000000",
     },
     { name: "client_secret", label: "Client secret", secret: true },
-    { name: "authority", label: "Authority, of other clouds", example: authorityDefault },
+    {
+      name: "authority",
+      label: "Authority",
+      example: authorityDefault,
+      hint: "Only for Azure Government, Azure in China and other clouds of their own.",
+    },
   ],
-  sets: [["api_key"], ["tenant_id", "client_id", "client_secret"]],
+  methods: [
+    {
+      name: "api_key",
+      label: "API key",
+      hint: "Azure shows the keys of a resource under Keys and Endpoint.",
+      fields: ["api_key"],
+      optional: ["resource"],
+    },
+    {
+      name: "entra_application",
+      label: "Entra ID application",
+      hint: "The application needs the role Cognitive Services OpenAI User on the resource.",
+      fields: ["tenant_id", "client_id", "client_secret"],
+      optional: ["resource", "authority"],
+    },
+  ],
   baseUrl: ({ resource }) => (resource === undefined ? undefined : `https://${resource}.openai.azure.com/openai/v1`),
   tokenUrls: (fields) => (fields.client_secret === undefined ? [] : [tokenUrlOf(fields)]),
   check({ authority }) {

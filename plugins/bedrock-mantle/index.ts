@@ -10,7 +10,7 @@ export default definePlugin({
       { name: "region", label: "Region", pattern: "[a-z]{2}(-[a-z]+)+-\\d", example: "us-east-1" },
       { name: "api_key", label: "Bedrock API key", secret: true },
     ],
-    sets: [["region", "api_key"]],
+    methods: [{ name: "api_key", label: "API key", fields: ["region", "api_key"] }],
     baseUrl: ({ region }) => `https://bedrock-mantle.${region}.api.aws`,
   },
   authorize: (_, { fields }) => bearer(fields.api_key ?? ""),

@@ -10,18 +10,37 @@ export const credential: CredentialForm = {
     { name: "api_key", label: "Bedrock API key", secret: true },
     { name: "access_key_id", label: "Access key ID", pattern: "\\w{16,128}", example: "AKIAIOSFODNN7EXAMPLE" },
     { name: "secret_access_key", label: "Secret access key", secret: true },
-    { name: "session_token", label: "Session token, of temporary credentials", secret: true },
+    { name: "session_token", label: "Session token", secret: true, hint: "Only with temporary keys." },
     {
       name: "machine",
-      label: "Role of the machine, in place of keys",
-      pattern: "container|instance",
+      label: "The gateway runs in",
       example: "container",
+      choices: [
+        { value: "container", label: "A container of ECS or EKS" },
+        { value: "instance", label: "An instance of EC2" },
+      ],
     },
   ],
-  sets: [
-    ["region", "api_key"],
-    ["region", "access_key_id", "secret_access_key"],
-    ["region", "machine"],
+  methods: [
+    {
+      name: "api_key",
+      label: "API key",
+      hint: "AWS makes it on the page API keys of Bedrock.",
+      fields: ["region", "api_key"],
+    },
+    {
+      name: "access_key",
+      label: "Access key of a user",
+      hint: "The user needs the permission bedrock:InvokeModel. Each request is signed with the key.",
+      fields: ["region", "access_key_id", "secret_access_key"],
+      optional: ["session_token"],
+    },
+    {
+      name: "machine_role",
+      label: "Role of the machine",
+      hint: "No key is stored: AWS gives the gateway's container or instance keys of its role, and renews them.",
+      fields: ["region", "machine"],
+    },
   ],
   baseUrl({ region = "" }) {
     const domain = region.startsWith("cn-") ? "amazonaws.com.cn" : "amazonaws.com";

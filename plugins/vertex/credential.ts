@@ -27,16 +27,35 @@ export const credential: CredentialForm = {
   fields: [
     { name: "project", label: "Project", pattern: "[a-z][a-z0-9:.-]{3,80}", example: "my-project-1234" },
     { name: "location", label: "Location", pattern: "[a-z]+(-[a-z]+\\d+)?", example: "global" },
-    { name: "service_account", label: "Service account (the JSON of its key)", secret: true, isFile: true },
-    { name: "api_key", label: "API key of Express mode", secret: true },
+    { name: "service_account", label: "Key of the service account (JSON)", secret: true, isFile: true },
+    { name: "api_key", label: "API key", secret: true },
     {
       name: "machine",
-      label: "Service account of the machine, in place of a key",
-      pattern: "google",
+      label: "The gateway runs in",
       example: "google",
+      choices: [{ value: "google", label: "Google Cloud" }],
     },
   ],
-  sets: [["project", "location", "service_account"], ["api_key"], ["project", "location", "machine"]],
+  methods: [
+    {
+      name: "service_account",
+      label: "Service account",
+      hint: "Paste the file of its key. The account needs the role Vertex AI User.",
+      fields: ["project", "location", "service_account"],
+    },
+    {
+      name: "api_key",
+      label: "API key of Express mode",
+      hint: "It serves Gemini without a project.",
+      fields: ["api_key"],
+    },
+    {
+      name: "machine_role",
+      label: "Role of the machine",
+      hint: "No key is stored: Google Cloud gives the gateway tokens of the machine's service account.",
+      fields: ["project", "location", "machine"],
+    },
+  ],
   machine: ({ machine }) => (machine === undefined ? undefined : "google"),
   baseUrl: ({ location = "global" }) => `https://${hostOf(location)}`,
   basePath({ project, location, api_key: key }) {

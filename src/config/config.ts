@@ -159,9 +159,9 @@ export function getVariablePrefix(pluginName: string): string {
 
 /** The variables that give a plugin its credential: `OPENAI_API_KEY`, or `BEDROCK_REGION with BEDROCK_API_KEY`. */
 export function nameKeyVariables({ name, credential }: Pick<ProviderPlugin, "name" | "credential">): string {
-  const [fields] = getForm(credential)?.sets ?? [];
-  if (fields === undefined) return `${getVariablePrefix(name)}_API_KEY`;
-  const [first, ...others] = fields.map((field) => getFieldVariable(name, field));
+  const [method] = getForm(credential)?.methods ?? [];
+  if (method === undefined) return `${getVariablePrefix(name)}_API_KEY`;
+  const [first, ...others] = method.fields.map((field) => getFieldVariable(name, field));
   return others.length === 0 ? String(first) : `${first} with ${others.join(" and ")}`;
 }
 

@@ -34,8 +34,26 @@ export interface CredentialField {
   readonly pattern?: string;
   /** Shown as a sample, and used by `plugin check`. Not for secrets. */
   readonly example?: string;
+  /** One sentence below the field in the dashboard. */
+  readonly hint?: string;
+  /** The only values that it has. A field with one value is not asked for in the dashboard. */
+  readonly choices?: readonly { readonly value: string; readonly label: string }[];
   /** A document: in the environment it may be the path of its file, and commas do not divide it. */
   readonly isFile?: boolean;
+}
+
+/** One way to sign in at a provider: the fields that belong together. */
+export interface CredentialMethod {
+  /** In snake_case: its name in the API. */
+  readonly name: string;
+  /** Its name for people. */
+  readonly label: string;
+  /** One sentence in the dashboard about where its values come from. */
+  readonly hint?: string;
+  /** The fields that it needs. */
+  readonly fields: readonly string[];
+  /** The fields that it can have as well. */
+  readonly optional?: readonly string[];
 }
 
 export type CredentialFields = Readonly<Record<string, string | undefined>>;
@@ -43,8 +61,8 @@ export type CredentialFields = Readonly<Record<string, string | undefined>>;
 /** A credential that is more than one key. Several of them take turns as keys do. */
 export interface CredentialForm {
   readonly fields: readonly CredentialField[];
-  /** The sets of fields that are a whole credential: `[["api_key"], ["client_id", "client_secret"]]`. */
-  readonly sets: readonly (readonly string[])[];
+  /** The ways to sign in, the usual one first. Each has the fields of a whole credential. */
+  readonly methods: readonly CredentialMethod[];
   /** Where the provider is by these fields; `undefined` when they do not say. Without it, at the plugin's `baseUrl`. */
   baseUrl?(fields: CredentialFields): string | undefined;
   /** Path between the base URL and the paths of requests: `/projects/PROJECT`. */
@@ -79,7 +97,7 @@ export function getForm(credential: "key" | "none" | CredentialForm): Credential
  * in an object of their own.
  *
  * @example
- * const form = { fields: [{ name: "region", label: "Region" }], sets: [] };
+ * const form = { fields: [{ name: "region", label: "Region" }], methods: [] };
  * formatCredential(form, { region: "eu-west-1" }); // => '{"plain":{"region":"eu-west-1"},"secret":{}}'
  */
 export function formatCredential(form: CredentialForm, values: CredentialFields): string {
@@ -120,6 +138,11 @@ export function getSecrets(text: string): readonly string[] {
   });
 }
 
+/** The first way to sign in of which all fields are there. */
+export function findMethod({ methods }: CredentialForm, values: CredentialFields): CredentialMethod | undefined {
+  return methods.find(({ fields }) => fields.every((name) => values[name] !== undefined));
+}
+
 interface Parts {
   readonly plain: Record<string, string>;
   readonly secret: Record<string, string>;
@@ -157,18 +180,23 @@ export function findCredentialError(
     if (value === undefined) continue;
     const isText = field.isFile === true ? /^[^\0]{1,16384}$/u.test(value) : /^[\x21-\x7e]{1,4096}$/.test(value);
     if (!isText) return { field: name, problem: "it is empty or has a space or a character that no such value has" };
+    if (field.choices !== undefined && !field.choices.some((choice) => choice.value === value)) {
+      const values = field.choices.map((choice) => choice.value).join(" or ");
+      return { field: name, problem: `it has another value, expected ${values}` };
+    }
     if (field.pattern !== undefined && !new RegExp(`^(?:${field.pattern})$`).test(value)) {
       const sample = field.example === undefined ? "" : `, expected one such as ${field.example}`;
       return { field: name, problem: `it has another form${sample}` };
     }
   }
-  const isWhole = form.sets.some((set) => set.every((name) => values[name] !== undefined));
-  if (!isWhole) {
-    const count = (set: readonly string[]) => set.filter((name) => values[name] === undefined).length;
-    const [nearest = []] = [...form.sets].sort((a, b) => count(a) - count(b));
-    const field = nearest.find((name) => values[name] === undefined) ?? "";
-    const sets = form.sets.map((set) => set.map(nameOf).join(" with ")).join(", or ");
-    return { field, problem: `it is not set, expected ${sets}` };
+  if (findMethod(form, values) === undefined) {
+    const listMissing = ({ fields }: CredentialMethod) => fields.filter((name) => values[name] === undefined);
+    const [nearest = [""]] = form.methods.map(listMissing).sort((one, other) => one.length - other.length);
+    const methods = form.methods.map(({ label, fields }) => {
+      const names = fields.map(nameOf).join(", ");
+      return form.methods.length === 1 ? names : `${names} (${label})`;
+    });
+    return { field: nearest[0] ?? "", problem: `it is not set, expected ${methods.join("; or ")}` };
   }
   const problem = form.check?.(values);
   if (problem === undefined) return undefined;

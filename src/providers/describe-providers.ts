@@ -1,6 +1,6 @@
 import { getFieldVariable, getVariablePrefix } from "../config/index.ts";
 import { describeRoutes, type ModelEntry, type Registry, type Route } from "../kernel/index.ts";
-import { getForm, getPlainFields, type ProviderPlugin } from "../provider/index.ts";
+import { findMethod, getForm, getPlainFields, type ProviderPlugin, readCredential } from "../provider/index.ts";
 import {
   type AttemptCount,
   type Failure,
@@ -217,6 +217,7 @@ function describeKeys(
     readable: true,
     in_force: !isInForce,
     fields: getPlainFields(key),
+    method: nameMethod(plugin, key),
     ...toAttempts(isInForce ? -1 : index),
   }));
   let index = 0;
@@ -229,6 +230,7 @@ function describeKeys(
     readable: secret !== undefined,
     in_force: isInForce && secret !== undefined,
     fields: secret === undefined ? {} : getPlainFields(secret),
+    method: secret === undefined ? null : nameMethod(plugin, secret),
     ...toAttempts(isInForce && secret !== undefined ? index++ : -1),
   }));
   return [...inEnvironment, ...stored];
@@ -243,10 +245,32 @@ function toKeyHealthJson(health: ProviderHealth["keys"][number] | undefined) {
 function describeForm({ name: plugin, credential }: Pick<ProviderPlugin, "name" | "credential">) {
   const form = getForm(credential);
   if (form === undefined) return null;
-  const fields = form.fields.map(({ name, label, secret = false, example = "", isFile = false }) => {
-    return { name, label, secret, example, is_file: isFile, variable: getFieldVariable(plugin, name) };
-  });
-  return { fields, sets: form.sets };
+  const fields = form.fields.map(
+    ({ name, label, secret = false, example = "", isFile = false, hint = null, choices = [] }) => ({
+      name,
+      label,
+      secret,
+      example,
+      hint,
+      choices: choices.map((choice) => ({ ...choice })),
+      is_file: isFile,
+      variable: getFieldVariable(plugin, name),
+    }),
+  );
+  const methods = form.methods.map(({ name, label, hint = null, fields, optional = [] }) => ({
+    name,
+    label,
+    hint,
+    fields: [...fields],
+    optional: [...optional],
+  }));
+  return { fields, methods };
+}
+
+/** The way to sign in that a credential uses; `null` for a single key. */
+function nameMethod({ credential }: Pick<ProviderPlugin, "credential">, key: string): string | null {
+  const form = getForm(credential);
+  return (form && findMethod(form, readCredential(key).fields)?.name) ?? null;
 }
 
 /** Environment variables of a credential. */

@@ -122,6 +122,9 @@ function describeMissing(missing: readonly { id: string }[]): { note?: string } 
   return { note: `The provider does not have ${missing.map(({ id }) => id).join(", ")} (any more)` };
 }
 
+/** Kinds whose message says all: the host is unknown, refuses connections, is late, or answers a page. */
+const explained: ReadonlySet<UpstreamErrorKind> = new Set(["bad_response", "timeout"]);
+
 /**
  * Host and cause of a failure: `api.example.com answered 503: Overloaded (overloaded)`, or that the key was rejected.
  *
@@ -139,7 +142,7 @@ export function describeUpstreamError(error: UpstreamError, host: string, keys: 
       : `says that the account of the key${describeKey(keys)} is used up`;
   const details = isOfKey
     ? `${host} ${refusal}${facts === "" ? "" : ` (${facts})`}: ${providerMessage ?? message}`
-    : `${host}${answered}: ${providerMessage ?? message}${cause} (${kind.replaceAll("_", " ")})`;
+    : `${host}${answered}: ${providerMessage ?? message}${cause}${explained.has(kind) ? "" : ` (${kind.replaceAll("_", " ")})`}`;
   return replaceTexts(details, keys.flatMap(getSecrets), "[hidden]").slice(0, messageMax);
 }
 

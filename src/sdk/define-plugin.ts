@@ -7,6 +7,7 @@ import { readUsage } from "../protocols/openai/usage-report.ts";
 import { classifyRefusal } from "../protocols/upstream-errors.ts";
 import {
   type Checks,
+  type CredentialMethod,
   capabilityDefault,
   contractVersion,
   type Handlers,
@@ -189,8 +190,9 @@ function checkHosts(plugin: string, hosts: unknown): readonly string[] {
 
 /** @param authorize A credential with fields has no usual header. */
 function checkForm(plugin: string, form: unknown, authorize: unknown): void {
-  const expected = '"key", "none", or { fields: [{ name, label, secret }], sets: [[name, …]] }';
-  if (!isRecord(form) || !Array.isArray(form.fields) || !Array.isArray(form.sets)) {
+  const expected =
+    '"key", "none", or { fields: [{ name, label, secret }], methods: [{ name, label, fields: [name, …] }] }';
+  if (!isRecord(form) || !Array.isArray(form.fields) || !Array.isArray(form.methods)) {
     fail(plugin, `credential is ${JSON.stringify(form)}; expected ${expected}`);
   }
   const names: unknown[] = form.fields.map((field) => (isRecord(field) ? field.name : undefined));
@@ -201,12 +203,28 @@ function checkForm(plugin: string, form: unknown, authorize: unknown): void {
       `credential.fields has the name ${JSON.stringify(odd)}; expected each once, in small letters such as access_key_id`,
     );
   }
-  const unknown = form.sets.flat().find((name) => !names.includes(name));
-  if (unknown !== undefined || form.sets.length === 0 || form.sets.some((set) => !Array.isArray(set))) {
-    fail(plugin, `credential.sets names ${JSON.stringify(unknown)}; expected lists of the names of its fields`);
+  if (form.methods.length === 0 || !form.methods.every(isMethod)) {
+    fail(
+      plugin,
+      `credential.methods is ${JSON.stringify(form.methods)}; expected [{ name, label, fields: [name, …] }]`,
+    );
   }
+  const used = form.methods.flatMap(({ fields, optional = [] }) => [...fields, ...optional]);
+  const unknown = used.find((name) => !names.includes(name));
+  if (unknown !== undefined) {
+    fail(plugin, `credential.methods names ${JSON.stringify(unknown)}; expected the names of its fields`);
+  }
+  const unused = names.find((name) => !used.includes(String(name)));
+  if (unused !== undefined) fail(plugin, `no way to sign in has the field ${unused}; name it in credential.methods`);
   if (typeof authorize !== "function")
     fail(plugin, "a credential with fields needs authorize, which makes headers of them");
+}
+
+function isMethod(value: unknown): value is CredentialMethod {
+  if (!isRecord(value) || typeof value.name !== "string" || typeof value.label !== "string") return false;
+  return [value.fields, value.optional ?? []].every(
+    (names) => Array.isArray(names) && names.every((name) => typeof name === "string"),
+  );
 }
 
 function checkHandlers(plugin: string, handlers: unknown, field: "handlers" | "checks"): Handlers {

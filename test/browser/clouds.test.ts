@@ -6,6 +6,7 @@ import { fillWallet } from "../support/gateway.ts";
 import { until } from "../support/until.ts";
 import { findViolations, hasChromium } from "./chromium.ts";
 import { goTo, seeHeading, signInFirst, useDashboard } from "./dashboard.ts";
+import { seeCount, seeTexts } from "./seen.ts";
 
 const apiKey = "a-key-of-the-cloud-0123456789";
 const aws = { id: "AKIAIOSFODNN7EXAMPLE", secret: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY" };
@@ -33,14 +34,16 @@ describe.skipIf(!hasChromium)("a new operator", () => {
         "Tenant ID": azureKeys.tenant,
         "Client ID": azureKeys.clientId,
         "Client secret": azureKeys.clientSecret,
-        "Authority, of other clouds": azure.origin,
+        Authority: azure.origin,
       },
+      method: "Entra ID application",
       model: "azure/gpt-4.1",
       says: "Deployed",
     },
     {
       name: "bedrock",
       fields: { Region: "eu-central-1", "Access key ID": aws.id, "Secret access key": aws.secret },
+      method: "Access key of a user",
       model: "bedrock/amazon.nova-pro-v1:0",
       says: "Signed and sealed",
     },
@@ -49,8 +52,9 @@ describe.skipIf(!hasChromium)("a new operator", () => {
       fields: {
         Project: "my-project",
         Location: "global",
-        "Service account (the JSON of its key)": vertex.serviceAccount(),
+        "Key of the service account (JSON)": vertex.serviceAccount(),
       },
+      method: "Service account",
       model: "vertex/gemini-3.8-flash",
       says: "Gemini on Vertex",
     },
@@ -63,16 +67,17 @@ describe.skipIf(!hasChromium)("a new operator", () => {
     return choices?.[0]?.message.content;
   };
 
-  test("adds Azure, Bedrock and Vertex in the dashboard", () =>
+  test("adds Azure, Bedrock and Vertex in the dashboard, each by one of its ways to sign in", () =>
     dashboard.visit(async (page) => {
       await fillWallet(dashboard.gateway);
       await signInFirst(page, dashboard.gateway);
       await goTo(page, "Providers");
       await seeHeading(page, "Providers");
-      for (const { name, fields, model, says } of clouds) {
+      for (const { name, method, fields, model, says } of clouds) {
         expect(await ask(model)).toBeUndefined();
         await page.getByRole("button", { name: "Add provider" }).click();
         await page.getByLabel("Provider", { exact: true }).selectOption(name);
+        await page.getByLabel("Sign in with").selectOption({ label: method });
         for (const [label, text] of Object.entries(fields)) await page.getByLabel(label, { exact: true }).fill(text);
         if (name === "azure") expect(await findViolations(page)).toEqual([]);
         await page.getByRole("dialog").getByRole("button", { name: "Add provider" }).click();
@@ -81,6 +86,30 @@ describe.skipIf(!hasChromium)("a new operator", () => {
       }
       // The test of what is to be saved has a token, and the calls have one.
       expect([azure, vertex].map(({ tokens }) => tokens.count)).toEqual([2, 2]);
+
+      // The way to sign in is chosen, and its fields alone are asked for.
+      await page.getByRole("button", { name: "Add provider" }).click();
+      const dialog = page.getByRole("dialog");
+      await dialog.getByLabel("Provider", { exact: true }).selectOption("bedrock-mantle");
+      await seeTexts(dialog.locator("label"), ["Provider", "Region", "Bedrock API key"]);
+      await page.keyboard.press("Escape");
+      await page.getByRole("link", { name: "bedrock", exact: true }).click();
+      await page.getByRole("button", { name: "API keys" }).click();
+      await seeTexts(page.getByRole("cell").filter({ hasText: "…EKEY" }).locator(".sub").first(), [
+        `Access key of a user · eu-central-1 · ${aws.id}`,
+      ]);
+      const part = page.locator("form");
+      await seeTexts(part.locator("label"), ["Sign in with", "Region", "Bedrock API key"]);
+      await part.getByLabel("Sign in with").selectOption("machine_role");
+      await seeTexts(part.locator("label"), ["Sign in with", "Region", "The gateway runs in"]);
+      await seeTexts(part.getByLabel("The gateway runs in").locator("option"), [
+        "A container of ECS or EKS",
+        "An instance of EC2",
+      ]);
+      await part.getByLabel("Sign in with").selectOption("access_key");
+      await part.getByLabel("Region").fill("eu-central-1");
+      await part.getByLabel("Access key ID").fill(aws.id);
+      await seeCount(part.getByRole("button", { name: "Add credential", disabled: true }), 1);
     }));
 
   test("then adds a deployment of each by one file", async () => {

@@ -28,9 +28,10 @@ export const providerList = defineCommand({
     const { all, isLive } = await describeAll(context, input);
     const json = all.map(({ routes: _, keys, ...provider }) => ({
       ...provider,
-      keys: keys.map(({ id, source, last4, set_by, set_at, readable, in_force }) => ({
+      keys: keys.map(({ id, source, method, last4, set_by, set_at, readable, in_force }) => ({
         id,
         source,
+        method,
         last4,
         set_by,
         set_at,

@@ -105,6 +105,9 @@ const KeyObject = Type.Object({
     description: "Whether calls use it: either the keys of the environment are used, or the stored ones",
   }),
   fields: Type.Record(Type.String(), Type.String(), { description: "Fields of a credential that are not secret" }),
+  method: nullable(
+    Type.String({ description: "The way to sign in, of `credential_form`; `null` for a single key and if unreadable" }),
+  ),
   state: nullable(Circuit),
   health: Type.Object(outcomes),
   attempts: nullable(Attempts),
@@ -139,11 +142,24 @@ const ProviderObject = Type.Object({
             label: Type.String(),
             secret: Type.Boolean(),
             example: Type.String(),
+            hint: nullable(Type.String()),
+            choices: Type.Array(Type.Object({ value: Type.String(), label: Type.String() }), {
+              description: "The only values that it has; empty: any",
+            }),
             is_file: Type.Boolean(),
             variable: Type.String({ description: "The variable of the environment that sets it" }),
           }),
         ),
-        sets: Type.Array(Type.Array(Type.String()), { description: "Sets of fields that are sufficient" }),
+        methods: Type.Array(
+          Type.Object({
+            name: Type.String(),
+            label: Type.String(),
+            hint: nullable(Type.String()),
+            fields: Type.Array(Type.String(), { description: "The fields that it needs" }),
+            optional: Type.Array(Type.String(), { description: "The fields that it can have as well" }),
+          }),
+          { description: "The ways to sign in, the usual one first" },
+        ),
       },
       { description: "The fields of its credential" },
     ),
@@ -424,7 +440,7 @@ async function withEmails(deps: HttpDeps, providers: readonly Provider[]) {
 }
 
 function toProvider(
-  { keys, routes, health, credential_form: form, loaded_at: loadedAt, ...provider }: Provider,
+  { keys, routes, health, loaded_at: loadedAt, ...provider }: Provider,
   emails: ReadonlyMap<string, string>,
 ): Static<typeof ProviderObject> & { id: string } {
   return {
@@ -432,7 +448,6 @@ function toProvider(
     object: "organization.provider" as const,
     ...provider,
     loaded_at: fromIso(loadedAt),
-    credential_form: form && { fields: form.fields, sets: form.sets.map((set) => [...set]) },
     health: {
       ...toOutcomes(health),
       since: fromIso(health.since),

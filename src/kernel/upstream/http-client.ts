@@ -64,7 +64,7 @@ export class TimeoutScheduler {
 /** Why there is no connection, by the code of the error: nothing of the request was sent. */
 const notConnected: Readonly<Record<string, string>> = {
   ECONNREFUSED: "connection refused",
-  ENOTFOUND: "its host name is unknown",
+  ENOTFOUND: "its host name cannot be resolved",
   EAI_AGAIN: "its host name could not be looked up",
   EAI_FAIL: "its host name could not be looked up",
   EHOSTUNREACH: "its host is unreachable",

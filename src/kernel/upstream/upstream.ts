@@ -818,7 +818,9 @@ class UpstreamSocket extends UpstreamItems<WebSocketMessage> implements Upstream
 function toUnreadable(cause: unknown, text: string, { status }: Response, request: SentRequest): UpstreamError {
   request.readCut([Buffer.from(text)], text.length, true);
   if (cause instanceof UpstreamError) return cause;
-  const reason = cause instanceof JsonBoundsError ? cause.reason : "is not JSON";
+  const isPage = /^\s*<(!doctype|html|head|body)\b/i.test(text);
+  const notJson = isPage ? "is a page (HTML), not JSON: its base URL seems wrong" : "is not JSON";
+  const reason = cause instanceof JsonBoundsError ? cause.reason : notJson;
   return new UpstreamError("bad_response", `The provider's answer ${reason}`, { status, cause });
 }
 

@@ -3,8 +3,9 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { builtIns } from "../../../plugins/index.ts";
 import { createPluginFiles } from "../../../src/cli/plugin-new/plugin-files.ts";
-import { getVariablePrefix } from "../../../src/config/index.ts";
+import { getFieldVariable, getVariablePrefix } from "../../../src/config/index.ts";
 import { type Capability, capabilities } from "../../../src/contract/index.ts";
+import { getForm } from "../../../src/provider/index.ts";
 import { gatewayShell } from "./gateway-shell.ts";
 import { codeBlocks, readPage, readSection, root } from "./pages.ts";
 
@@ -135,4 +136,20 @@ test("docs/providers.md names each built-in provider with its key and what it se
       return `${getVariablePrefix(name)} ${capabilities.filter((capability) => all.has(capability)).join(", ")}`;
     });
   expect(named.sort()).toEqual(there.sort());
+});
+
+test("docs/providers.md lists each way to sign in at a cloud with its variables", () => {
+  const rows = [
+    ...readSection("docs/providers.md", "## Clouds").matchAll(
+      /^\| `([\w-]+)` +\| (.+?) +\| `(\w+)` +\| (.+?) +\| (.*?) +\|$/gm,
+    ),
+  ].map(([, ...cells]) => cells.map((cell) => cell.replaceAll("`", "").trim()).join(" | "));
+  const declared = builtIns.flatMap(({ name, credential }) => {
+    const list = (fields: readonly string[]) => fields.map((field) => getFieldVariable(name, field)).join(", ");
+    const methods = getForm(credential)?.methods ?? [];
+    return methods.map(({ label, name: method, fields, optional = [] }) =>
+      [name, label, method, list(fields), list(optional)].join(" | "),
+    );
+  });
+  expect(rows).toEqual(declared);
 });

@@ -15,8 +15,20 @@ const form: CredentialForm = {
     { name: "client_id", label: "Client" },
     { name: "client_secret", label: "Secret", secret: true },
     { name: "document", label: "Document", secret: true, isFile: true },
+    {
+      name: "mode",
+      label: "Mode",
+      choices: [
+        { value: "fast", label: "Fast" },
+        { value: "slow", label: "Slow" },
+      ],
+    },
   ],
-  sets: [["region", "api_key"], ["client_id", "client_secret"], ["document"]],
+  methods: [
+    { name: "api_key", label: "API key", fields: ["region", "api_key"], optional: ["mode"] },
+    { name: "application", label: "Application", fields: ["client_id", "client_secret"] },
+    { name: "document", label: "Document", fields: ["document"] },
+  ],
 };
 
 describe("a credential with fields", () => {
@@ -52,13 +64,20 @@ describe("a credential with fields", () => {
       { client_id: "c" },
       {
         field: "client_secret",
-        problem: "it is not set, expected region with api_key, or client_id with client_secret, or document",
+        problem:
+          "it is not set, expected region, api_key (API key); or client_id, client_secret (Application); or document (Document)",
       },
     ],
     [
       "a host in place of a region",
       { region: "evil.example/", api_key: "k" },
       { field: "region", problem: "it has another form, expected one such as us-east-1" },
+    ],
+    ["one of the choices", { region: "us-east-1", api_key: "k", mode: "slow" }, undefined],
+    [
+      "a value beside the choices",
+      { region: "us-east-1", api_key: "k", mode: "medium" },
+      { field: "mode", problem: "it has another value, expected fast or slow" },
     ],
     ["a space", { region: "us-east-1", api_key: "a b" }, { field: "api_key" }],
     ["an unknown field", { regoin: "us-east-1" }, { field: "regoin" }],

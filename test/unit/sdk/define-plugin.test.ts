@@ -94,6 +94,29 @@ describe("definePlugin", () => {
       `it is written for contract 3, this gateway speaks ${contractVersion}`,
     ],
     ["a wrong credential", { credential: "password" }, 'credential is "password"; expected "key", "none"'],
+    [
+      "a way to sign in without a label",
+      { credential: { fields: [{ name: "a", label: "A" }], methods: [{ name: "a", fields: ["a"] }] } },
+      'credential.methods is [{"name":"a","fields":["a"]}]; expected [{ name, label, fields: [name, …] }]',
+    ],
+    [
+      "a way to sign in with a field that is not there",
+      { credential: { fields: [{ name: "a", label: "A" }], methods: [{ name: "m", label: "M", fields: ["a", "b"] }] } },
+      'credential.methods names "b"; expected the names of its fields',
+    ],
+    [
+      "a field of no way to sign in",
+      {
+        credential: {
+          fields: [
+            { name: "a", label: "A" },
+            { name: "b", label: "B" },
+          ],
+          methods: [{ name: "m", label: "M", fields: ["a"] }],
+        },
+      },
+      "no way to sign in has the field b; name it in credential.methods",
+    ],
     ["a host with a scheme", { hosts: ["https://x.example"] }, 'hosts has "https://x.example"; expected a host name'],
     ["no handlers", { handlers: undefined }, "handlers must be an object"],
     [

@@ -3,7 +3,7 @@ import { PasswordField, SelectField, TextAreaField, TextField } from "../../kit/
 import { UsdField } from "../../kit/figures.tsx";
 import { FormDialog, type useForm } from "../../kit/form.tsx";
 import { type ProviderList, providerOf, refreshProviders, testUnsaved } from "./api.ts";
-import { CredentialFields, readFields } from "./keys-part.tsx";
+import { CredentialFields, emptySecret, isSecretComplete, readSecret } from "./credential-fields.tsx";
 import { readForm, toManifest } from "./manifest-form.ts";
 import { TestFailure, useTestedForm } from "./tested-form.tsx";
 
@@ -29,20 +29,18 @@ export function AddProviderDialog({ list, onClose }: { list: ProviderList; onClo
   const initial = {
     kind: kinds[0]?.[0] ?? another,
     sandbox: "off" as "off" | "on",
-    key: "",
-    fields: {} as Record<string, string>,
+    ...emptySecret,
     ...readForm(undefined),
   };
+  const formOf = (kind: string) => builtIn.find((entry) => entry.name === kind)?.credential_form ?? null;
   /** The values as the form means them: the provider, its manifest if it is new, and its key. */
   const read = (values: typeof initial) => {
     const manifestOfReady = list.plugins.manifests.find((entry) => entry.name === values.kind)?.manifest;
     const isNew = values.kind === another || manifestOfReady !== undefined;
-    const fields = readFields(values.fields);
     return {
       name: values.kind === another ? values.name.trim() : values.kind,
       ...(isNew && { manifest: toManifest(values, manifestOfReady) }),
-      ...(values.key.trim() !== "" && { key: values.key.trim() }),
-      ...(Object.keys(fields).length > 0 && { fields }),
+      ...readSecret(formOf(values.kind), values),
     };
   };
   const form = useTestedForm(initial, {
@@ -57,19 +55,17 @@ export function AddProviderDialog({ list, onClose }: { list: ProviderList; onClo
       onClose();
     },
   });
-  const { kind, key, fields, name, base_url, models, credential } = form.values;
+  const { kind, name, base_url, models, credential } = form.values;
   const ready = list.plugins.manifests.find((entry) => entry.name === kind);
   const isManifest = kind === another || ready !== undefined;
   const choose = (chosen: string) => {
     const manifest = list.plugins.manifests.find((entry) => entry.name === chosen);
-    form.set({ kind: chosen, key: "", fields: {}, ...readForm(manifest?.manifest) });
+    form.set({ kind: chosen, ...emptySecret, ...readForm(manifest?.manifest) });
   };
   const isComplete =
     (isManifest ? base_url.trim() !== "" && models.trim() !== "" && (kind !== another || name.trim() !== "") : true) &&
-    ((isManifest && credential === "none") ||
-      key.trim() !== "" ||
-      Object.values(fields).some((text) => text.trim() !== ""));
-  const credentialForm = builtIn.find((entry) => entry.name === kind)?.credential_form ?? null;
+    ((isManifest && credential === "none") || isSecretComplete(formOf(kind), form.values));
+  const credentialForm = formOf(kind);
   return (
     <FormDialog
       title="Add provider"
@@ -86,14 +82,10 @@ export function AddProviderDialog({ list, onClose }: { list: ProviderList; onClo
       )}
       {isManifest && <ManifestFields form={form} isNew={kind === another} />}
       {credentialForm !== null && (
-        <CredentialFields
-          fields={credentialForm.fields}
-          toProps={(field) => ({
-            value: fields[field] ?? "",
-            onText: (text) => form.set({ fields: { ...fields, [field]: text } }),
-            error: form.fieldError(field),
-          })}
-        />
+        <>
+          <CredentialFields form={credentialForm} values={form.values} onChange={form.set} errorOf={form.fieldError} />
+          <p className="hint">Secrets are stored encrypted, and never shown again.</p>
+        </>
       )}
       {credentialForm === null && (
         <PasswordField

@@ -4,7 +4,7 @@ import { useMayAdminister } from "../../data/roles.ts";
 import { formatAge } from "../../format.ts";
 import { Button } from "../../kit/button.tsx";
 import { Callout } from "../../kit/feedback.tsx";
-import { Check, PasswordField, TextAreaField, TextField } from "../../kit/field.tsx";
+import { Check, PasswordField } from "../../kit/field.tsx";
 import { Form, Submit } from "../../kit/form.tsx";
 import { Section } from "../../kit/page.tsx";
 import { actionsColumn, type Column, Table } from "../../kit/table.tsx";
@@ -12,6 +12,7 @@ import { toast } from "../../kit/toast.tsx";
 import { useAction } from "../../kit/use-action.ts";
 import { useModelNames } from "../models/api.ts";
 import { type Provider, type ProviderKey, providerOf, refreshProviders, testProvider, testUnsaved } from "./api.ts";
+import { CredentialFields, emptySecret, isSecretComplete, readSecret } from "./credential-fields.tsx";
 import { describeErrors } from "./describe.tsx";
 import { describeTest, HealthState } from "./health.tsx";
 import { TestFailure, useTestedForm } from "./tested-form.tsx";
@@ -28,7 +29,11 @@ export function KeysPart({
   const mayChange = useMayAdminister();
   const source = keys[0]?.source ?? null;
   const columns: readonly Column<ProviderKey>[] = [
-    { name: "Key", className: "lead", cell: (key) => <KeyName keyOf={key} index={keys.indexOf(key)} /> },
+    {
+      name: "Key",
+      className: "lead",
+      cell: (key) => <KeyName keyOf={key} index={keys.indexOf(key)} credential={credential} />,
+    },
     { name: "State", cell: (key) => <StateCell keyOf={key} /> },
     { name: "Calls (15 min)", className: "end", cell: ({ attempts }) => attempts?.calls ?? "–" },
     {
@@ -110,9 +115,22 @@ function StoredKeysSwitch({
   );
 }
 
-function KeyName({ keyOf, index }: { keyOf: ProviderKey; index: number }) {
-  const { source, last4, created_by, created_by_email, created_at } = keyOf;
-  const fields = Object.values(keyOf.fields);
+function KeyName({
+  keyOf,
+  index,
+  credential,
+}: {
+  keyOf: ProviderKey;
+  index: number;
+  credential: Provider["credential_form"];
+}) {
+  const { source, last4, created_by, created_by_email, created_at, method: name } = keyOf;
+  const method = credential?.methods.find((one) => one.name === name);
+  const plain = credential?.fields.flatMap(({ name: field, choices }) => {
+    const value = keyOf.fields[field];
+    return choices.find((choice) => choice.value === value)?.label ?? value ?? [];
+  });
+  const fields = [...(method === undefined ? [] : [method.label]), ...(plain ?? [])];
   const unnamed = fields.length === 0 ? "short key" : `Key ${index + 1}`;
   return (
     <>
@@ -202,14 +220,12 @@ interface KeyFormProps {
 function KeyForm({ name, credential, replaced, onDone }: KeyFormProps) {
   const noun = credential === null ? "key" : "credential";
   const { keys } = providerOf(name);
-  const read = (values: Record<string, string>) =>
-    credential === null ? { key: values.key ?? "" } : { fields: readFields(values) };
-  const initial = Object.fromEntries((credential?.fields ?? [{ name: "key" }]).map((field) => [field.name, ""]));
+  const initial = { ...emptySecret, method: replaced?.method ?? "" };
   const form = useTestedForm(initial, {
     nameOf: () => name,
-    test: (values) => testUnsaved({ name, ...read(values) }),
+    test: (values) => testUnsaved({ name, ...readSecret(credential, values) }),
     save: async (values) => {
-      const secret = read(values);
+      const secret = readSecret(credential, values);
       await request(replaced?.id ? keys({ provider_key_id: replaced.id }).post(secret) : keys.post(secret));
       form.reset();
       await refreshProviders();
@@ -228,10 +244,8 @@ function KeyForm({ name, credential, replaced, onDone }: KeyFormProps) {
         />
       ) : (
         <>
-          <p className="hint">
-            Fill in the fields that belong together. Secrets are stored encrypted and never shown again.
-          </p>
-          <CredentialFields fields={credential.fields} toProps={form.field} />
+          <CredentialFields form={credential} values={form.values} onChange={form.set} errorOf={form.fieldError} />
+          <p className="hint">Tested first. Secrets are stored encrypted and never shown again.</p>
         </>
       )}
       <TestFailure failure={form.failure} />
@@ -243,33 +257,10 @@ function KeyForm({ name, credential, replaced, onDone }: KeyFormProps) {
           }
           busyLabel="Testing…"
           look=""
-          isComplete={Object.values(form.values).some((value) => value.trim() !== "")}
+          isComplete={isSecretComplete(credential, form.values)}
         />
         {replaced !== undefined && <Button onClick={onDone}>Cancel</Button>}
       </div>
     </Form>
   );
-}
-
-type CredentialField = NonNullable<Provider["credential_form"]>["fields"][number];
-
-/** The fields that are filled in. */
-export function readFields(values: Readonly<Record<string, string>>): Record<string, string> {
-  return Object.fromEntries(Object.entries(values).filter(([, value]) => value.trim() !== ""));
-}
-
-/** The fields of a credential that is more than one key. */
-export function CredentialFields({
-  fields,
-  toProps,
-}: {
-  fields: readonly CredentialField[];
-  toProps: (name: string) => { value: string; onText: (text: string) => void; error?: string | undefined };
-}) {
-  return fields.map(({ name: field, label, secret, example, is_file: isFile }) => {
-    const shared = { label, autoComplete: "off", ...toProps(field) };
-    if (isFile) return <TextAreaField key={field} rows={4} spellCheck={false} {...shared} />;
-    if (secret) return <PasswordField key={field} {...shared} />;
-    return <TextField key={field} placeholder={example} {...shared} />;
-  });
 }

@@ -88,7 +88,11 @@ function ProviderView({ provider }: { provider: Provider }) {
       >
         {mayChange && <EnableButton provider={provider} onDisable={() => ask("disable")} />}
         {mayChange && (
-          <Button look="primary" disabled={test.isBusy} onClick={() => void test.run()}>
+          <Button
+            look={provider.credential === "none" || provider.keys.length > 0 ? "primary" : ""}
+            disabled={test.isBusy}
+            onClick={() => void test.run()}
+          >
             {test.isBusy ? "Testing…" : "Test connection"}
           </Button>
         )}

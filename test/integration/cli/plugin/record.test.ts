@@ -91,7 +91,7 @@ test("plugin record tells what the provider said when it refuses", async () => {
   const { code, stderr } = await elsewhere.run("plugin", "record", folder);
   expect({ code, stderr }).toEqual({
     code: 5,
-    stderr: "Cannot record: 127.0.0.1:1: Cannot connect to the provider: connection refused (bad response)\n",
+    stderr: "Cannot record: 127.0.0.1:1: Cannot connect to the provider: connection refused\n",
   });
   elsewhere.remove();
 });

@@ -89,11 +89,15 @@ describe("a request to a provider", () => {
 describe("a whole answer", () => {
   test.each([
     ["an empty body", new Response("")],
-    ["HTML", new Response("<html>")],
     ["half of it", new Response('{"choices":[')],
   ])("that is %s is broken", async (_, response) => {
     const fault = await upstreamErrorOf(upstreamOf(fetchOf(response)).upstream.json("/chat", {}));
     expect([fault.kind, fault.message]).toEqual(["bad_response", "The provider's answer is not JSON"]);
+  });
+
+  test.each(["<html>", " <!DOCTYPE html><html>"])("that is a page is told as one: %s", async (page) => {
+    const fault = await upstreamErrorOf(upstreamOf(fetchOf(new Response(page))).upstream.json("/chat", {}));
+    expect(fault.message).toBe("The provider's answer is a page (HTML), not JSON: its base URL seems wrong");
   });
 
   const exact = JSON.stringify("x".repeat(98));
