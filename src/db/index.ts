@@ -43,6 +43,7 @@ export type {
   CallState,
   Database,
   GroupRolesTable,
+  MarkupsTable,
   ModelLimitsTable,
   RefusalsTable,
   Role,

@@ -1,12 +1,13 @@
 import { alertRules } from "./alert-rules.ts";
 import { budgets } from "./budgets.ts";
 import { groupRoles } from "./group-roles.ts";
+import { markups } from "./markups.ts";
 import { modelLimits } from "./model-limits.ts";
 import { reroutes } from "./reroutes.ts";
 import type { AnyResource } from "./resource.ts";
 import { roleLimits } from "./role-limits.ts";
 
-const declared = [alertRules, budgets, groupRoles, modelLimits, reroutes, roleLimits] as const;
+const declared = [alertRules, budgets, groupRoles, markups, modelLimits, reroutes, roleLimits] as const;
 
 /** The types of all declarations. */
 export type Declared = (typeof declared)[number];
