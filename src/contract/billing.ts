@@ -104,6 +104,8 @@ export interface Caller {
    * Budgets that its calls may draw on: of the account, its keys, and the names of calls. Absent without such budgets.
    */
   budgets?: readonly Budget[] | undefined;
+  /** The markup of its account on all prices; absent: that of the model, its provider or the gateway. */
+  markupBasisPoints?: number | undefined;
   /** Its account has a budget in place of a wallet, which may be overdrawn; absent: the wallet pays. */
   isBilledAfterwards?: true;
   /** Tokens of the daily free quota (UTC day). */
@@ -143,6 +145,8 @@ export interface AdmissionRequest {
   /** Tokens counted against the minute at once: the tokens of the hold. The difference is corrected at settle. */
   limitTokens: number;
   priceVersion: string | undefined;
+  /** The markup of the price, which stays with the call; absent: none. */
+  markupBasisPoints?: number | undefined;
   /** The client's own name of its session, at most 128 characters. */
   session?: string | undefined;
   /** The client's names of the requests' kind, and of the person that they are made for, at most 128 characters each. Budgets count by them. */
@@ -191,8 +195,13 @@ export interface Settlement {
   plugin: string | undefined;
   meters: Meters;
   usageSource: UsageSource;
-  /** List price of the meters; absent when the model has no known price. Charged to the wallet of a premium call. */
+  /**
+   * Cost of the meters at the price of the account; absent when the model has no known price. Charged to the wallet of a
+   * premium call.
+   */
   costNanodollars: number | undefined;
+  /** The same without the markup: what the provider is owed. Absent: the price has no markup. */
+  providerCostNanodollars?: number | undefined;
   /** Tokens that a non-premium call takes from the quota. */
   quotaTokens: number;
   /** HTTP status the caller got, or 499 when it left first. */

@@ -593,7 +593,7 @@ export const ChatUsage = Type.Object(
     web_search_requests: optional(Type.Integer()),
     pages: optional(Type.Number({ description: "Pages that the provider charges for" })),
     seconds: optional(Type.Number({ description: "Seconds that the provider charges for" })),
-    /** List price of the whole call in dollars; absent if it is unknown. */
+    /** Cost of the whole call in dollars; absent if it is unknown. */
     cost: Type.Optional(Type.Number()),
   },
   open,

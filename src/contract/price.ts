@@ -43,7 +43,13 @@ const tiers = Type.Optional(
 export const Price = Type.Object(
   {
     ...rates,
-    markupPercent: Type.Optional(Type.Integer({ minimum: 0, maximum: 1000, description: "Added to every rate" })),
+    markupPercent: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: 1000,
+        description: "Percent that calls of this model cost more than its rates",
+      }),
+    ),
     tiers,
     serviceTiers: Type.Optional(
       Type.Record(
@@ -79,13 +85,112 @@ function compileTariff({ serviceTiers, ...price }: Price): CompiledPrice {
   const byLength = [...(price.tiers ?? [])].sort((a, b) => b.aboveInputTokens - a.aboveInputTokens);
   const tables = byLength.map((tier) => compileTable({ ...price, ...tier }, tier.aboveInputTokens));
   tables.push(compileTable(price, 0));
-  const rates = JSON.stringify(tables);
-  if (serviceTiers === undefined) return { version: fingerprint(rates), tables };
+  const basisPoints = (price.markupPercent ?? 0) * 100;
+  const markup = basisPoints === 0 ? {} : { markupBasisPoints: basisPoints };
+  const rates = JSON.stringify([tables, markup]);
+  if (serviceTiers === undefined) return { version: fingerprint(rates), tables, ...markup };
   const { tiers: _, ...own } = price;
   const compiledTiers = Object.fromEntries(
     Object.entries(serviceTiers).map(([name, tier]) => [name, compileTariff({ ...own, ...tier })]),
   );
-  return { version: fingerprint(JSON.stringify([rates, compiledTiers])), tables, serviceTiers: compiledTiers };
+  const version = fingerprint(JSON.stringify([rates, compiledTiers]));
+  return { version, tables, ...markup, serviceTiers: compiledTiers };
+}
+
+/** A percentage that prices are raised by, in hundredths of a percent; a negative one lowers them. */
+export const markupBasisPoints = { min: -9_999, max: 100_000 };
+const wholeBasisPoints = 10_000;
+
+/**
+ * Reads a percentage with at most two decimals as basis points.
+ *
+ * @returns `undefined` for another text, and for a percentage that no markup can have.
+ */
+export function parsePercent(text: string): number | undefined {
+  const match = /^(-?)(\d{1,4})(?:\.(\d{1,2}))?$/.exec(text.trim());
+  if (match === null) return undefined;
+  const [, sign = "", whole = "", fraction = ""] = match;
+  const amount = Number(whole) * 100 + Number(fraction.padEnd(2, "0"));
+  const basisPoints = sign === "-" && amount !== 0 ? -amount : amount;
+  const { min, max } = markupBasisPoints;
+  return basisPoints < min || basisPoints > max ? undefined : basisPoints;
+}
+
+/** Writes basis points as a percentage: `1250` → `"12.5"`. */
+export function formatPercent(basisPoints: number): string {
+  return String(basisPoints / 100);
+}
+
+/** Prices with other markups, so that equal ones are the same object. */
+const marked = new WeakMap<CompiledPrice, Map<number, CompiledPrice>>();
+
+/** The same rates with this markup in place of their own. All costs by the price include it. */
+export function withMarkup(price: CompiledPrice, basisPoints: number): CompiledPrice {
+  if ((price.markupBasisPoints ?? 0) === basisPoints) return price;
+  const prices = marked.get(price) ?? new Map<number, CompiledPrice>();
+  marked.set(price, prices);
+  const present = prices.get(basisPoints);
+  if (present !== undefined) return present;
+  const { markupBasisPoints: _, serviceTiers, ...rates } = price;
+  const made: CompiledPrice = {
+    ...rates,
+    ...(basisPoints !== 0 && { markupBasisPoints: basisPoints }),
+    ...(serviceTiers !== undefined && {
+      serviceTiers: Object.fromEntries(
+        Object.entries(serviceTiers).map(([name, tier]) => [name, withMarkup(tier, basisPoints)]),
+      ),
+    }),
+  };
+  prices.set(basisPoints, made);
+  return made;
+}
+
+/**
+ * A name for the rates that are paid, with their markup. That of a price with a markup is made of these rates alone:
+ * nobody can find out by it what they are without the markup.
+ */
+export function toSaleVersion(price: CompiledPrice): string {
+  const { markupBasisPoints, version, tables } = price;
+  if (markupBasisPoints === undefined) return version;
+  const factor = BigInt(wholeBasisPoints + markupBasisPoints);
+  const rates = tables.map(({ aboveInputTokens, numerators, denominator }) => {
+    const bottom = BigInt(denominator) * BigInt(wholeBasisPoints);
+    const ofMeters = meterNames.map((name) => reduce(BigInt(numerators[name] ?? 0) * factor, bottom).join("/"));
+    return [aboveInputTokens, ofMeters];
+  });
+  const tiers = Object.entries(price.serviceTiers ?? {}).map(([name, tier]) => [name, toSaleVersion(tier)]);
+  return fingerprint(JSON.stringify([rates, tiers]));
+}
+
+/** A price as people write it, at the rates that are paid with a markup. The markup itself is not in it. */
+export function toSalePrice({ markupPercent: _, ...price }: Price, basisPoints: number): Price {
+  if (basisPoints === 0) return price;
+  const mark = <Rates extends Partial<Record<MeterName, Rate>>>(rates: Rates): Rates => {
+    const own = meterNames.flatMap((name) => {
+      const rate = rates[name];
+      return rate === undefined ? [] : [[name, markRate(rate, basisPoints)]];
+    });
+    return { ...rates, ...Object.fromEntries(own) };
+  };
+  const markAll = ({ tiers, ...rates }: Omit<Price, "markupPercent" | "serviceTiers">) => ({
+    ...mark(rates),
+    ...(tiers !== undefined && { tiers: tiers.map(mark) }),
+  });
+  const { serviceTiers, ...own } = price;
+  if (serviceTiers === undefined) return markAll(own);
+  const tiers = Object.entries(serviceTiers).map(([name, tier]) => [name, markAll(tier)]);
+  return { ...markAll(own), serviceTiers: Object.fromEntries(tiers) };
+}
+
+/** An exact rate, for the same units or, where it has more than nine decimals, for a multiple of them. */
+function markRate({ usd, per }: Rate, basisPoints: number): Rate {
+  const nanodollars = parseUsd(usd);
+  if (nanodollars === undefined) return { usd, per };
+  const top = BigInt(nanodollars) * BigInt(wholeBasisPoints + basisPoints);
+  let units = BigInt(wholeBasisPoints);
+  let times = 1n;
+  while (units > 1n && top % units !== 0n) [units, times] = [units / 10n, times * 10n];
+  return { usd: formatUsd(Number(top / units)), per: per * Number(times) };
 }
 
 /**
@@ -137,14 +242,13 @@ export function parseUsd(text: string): number | undefined {
 }
 
 function compileTable(price: Omit<Price, "tiers">, aboveInputTokens: number): RateTable {
-  const percent = 100n + BigInt(price.markupPercent === undefined ? 0 : price.markupPercent);
   const fractions = new Map<MeterName, [bigint, bigint]>();
   for (const name of meterNames) {
     const rate: Rate | undefined = price[name];
     if (rate === undefined) continue;
     const nanodollars = parseUsd(rate.usd);
     if (nanodollars === undefined) throw new RangeError(`Cannot hold the price ${rate.usd} of ${name} exactly`);
-    fractions.set(name, reduce(BigInt(nanodollars) * percent, BigInt(rate.per) * 100n));
+    fractions.set(name, reduce(BigInt(nanodollars), BigInt(rate.per)));
   }
   let denominator = 1n;
   for (const [, part] of fractions.values()) denominator = (denominator / gcd(denominator, part)) * part;
@@ -193,7 +297,10 @@ function fingerprint(text: string): string {
 /** One US dollar in the unit of all money in code and in SQL. */
 export const nanodollarsPerUsd = 1_000_000_000;
 
-/** Rates over one common denominator: a cost is `Σ amount × numerators[meter] / denominator`, rounded up once. */
+/**
+ * Rates over one common denominator, without a markup: a cost is `Σ amount × numerators[meter] / denominator`, rounded
+ * up once.
+ */
 export interface RateTable {
   readonly aboveInputTokens: number;
   /** The rate of every meter that the price says one for, itself or by another meter. */
@@ -206,12 +313,14 @@ export interface CompiledPrice {
   readonly version: string;
   /** Rate tables by falling threshold; the last has threshold 0. */
   readonly tables: readonly RateTable[];
+  /** Raises every cost by this, in hundredths of a percent; absent: 0. */
+  readonly markupBasisPoints?: number;
   /** Prices by the client's `service_tier`; absent where no tier has a price of its own. */
   readonly serviceTiers?: Readonly<Record<string, CompiledPrice>>;
 }
 
 /**
- * Cost of metered amounts in whole nanodollars, rounded up once at the end. A meter that the price has no rate for, nor for another
+ * Cost of metered amounts in whole nanodollars, with the markup of the price, rounded up once at the end. A meter that the price has no rate for, nor for another
  * that stands for it, adds nothing: {@link listUnpriced} names it.
  *
  * @returns `undefined` when nothing that was used has a rate, or the sum leaves 2^53.
@@ -231,8 +340,13 @@ export function costNanodollars(compiledPrice: CompiledPrice, meters: Meters): n
     }
   }
   if (isUnpriced && !isPriced) return undefined;
-  if (sum > Number.MAX_SAFE_INTEGER) return exactCost(table, meters);
-  return Math.ceil(sum / table.denominator);
+  const { markupBasisPoints: markup } = compiledPrice;
+  if (markup === undefined) {
+    return sum > Number.MAX_SAFE_INTEGER ? exactCost(table, meters) : Math.ceil(sum / table.denominator);
+  }
+  const [marked, denominator] = [sum * (wholeBasisPoints + markup), table.denominator * wholeBasisPoints];
+  const isExact = marked <= Number.MAX_SAFE_INTEGER && denominator <= Number.MAX_SAFE_INTEGER;
+  return isExact ? Math.ceil(marked / denominator) : exactCost(table, meters, markup);
 }
 
 /** The part of a cost that comes from one meter. */
@@ -260,13 +374,16 @@ export function itemizeCost(compiledPrice: CompiledPrice, meters: Meters): CostS
   const cost = costNanodollars(compiledPrice, meters);
   if (cost === undefined) return undefined;
   const { aboveInputTokens, numerators, denominator } = findTable(compiledPrice, meters);
+  const bottom = BigInt(denominator) * BigInt(wholeBasisPoints);
+  const factor = BigInt(wholeBasisPoints + (compiledPrice.markupBasisPoints ?? 0));
   const lines = meterNames.flatMap((meter): CostLine[] => {
     const quantity = meters[meter];
     if (quantity === undefined || quantity === 0) return [];
     const numerator = numerators[meter];
     if (numerator === undefined) return [{ meter, quantity, rate: undefined, nanodollars: 0 }];
-    const rate = toRate(numerator, denominator, getRateUnits(meter));
-    const nanodollars = Number((BigInt(quantity) * BigInt(numerator)) / BigInt(denominator));
+    const top = BigInt(numerator) * factor;
+    const rate = toRate(reduce(top, bottom), getRateUnits(meter));
+    const nanodollars = Number((BigInt(quantity) * top) / bottom);
     return [{ meter, quantity, rate, nanodollars }];
   });
   const rounding = lines.reduce((rest, { nanodollars }) => rest - nanodollars, cost);
@@ -280,8 +397,7 @@ function getRateUnits(meter: MeterName): bigint {
 }
 
 /** Nanodollars for one unit as an exact rate: for these units, or for the least multiple of them that has no fraction. */
-function toRate(numerator: number, denominator: number, units: bigint): Rate {
-  const [top, bottom] = reduce(BigInt(numerator), BigInt(denominator));
+function toRate([top, bottom]: readonly [bigint, bigint], units: bigint): Rate {
   const isOf = (per: bigint) => ({ nanodollars: Number((top * per) / bottom), per: Number(per) });
   const usual = isOf((units * bottom) / gcd(units, bottom));
   const isExact = Number.isSafeInteger(usual.nanodollars) && Number.isSafeInteger(usual.per);
@@ -310,14 +426,15 @@ function findTable(compiledPrice: CompiledPrice, meters: Meters): RateTable {
   return tables.find((table) => input > table.aboveInputTokens) ?? (tables.at(-1) as RateTable);
 }
 
-function exactCost(table: RateTable, meters: Meters): number | undefined {
+function exactCost(table: RateTable, meters: Meters, markup = 0): number | undefined {
   let sum = 0n;
   for (const name of meterNames) {
     const amount = meters[name];
     const numerator = table.numerators[name];
     if (amount !== undefined && numerator !== undefined) sum += BigInt(amount) * BigInt(numerator);
   }
-  const denominator = BigInt(table.denominator);
+  sum *= BigInt(wholeBasisPoints + markup);
+  const denominator = BigInt(table.denominator) * BigInt(wholeBasisPoints);
   const cost = Number((sum + denominator - 1n) / denominator);
   return Number.isSafeInteger(cost) ? cost : undefined;
 }

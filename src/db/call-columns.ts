@@ -71,6 +71,7 @@ export const openColumns: Columns<OpenCall> = {
   premium: { type: "integer", isRequired: true, read: (open) => (open.premium ? 1 : 0) },
   opened_at: { type: "bigint", isRequired: true, read: (open) => open.openedAt },
   price_version: { type: "name", read: (open) => open.priceVersion ?? null },
+  markup_basis_points: { type: "integer", read: (open) => open.markupBasisPoints ?? null },
   session: { type: "text", read: (open) => open.session ?? null },
   tag: { type: "text", read: (open) => open.tag ?? null },
   end_user: { type: "text", read: (open) => open.endUser ?? null },
@@ -102,6 +103,10 @@ export const callColumns: Columns<EndedCall> = {
   ),
   usage_source: { type: "name", read: (end) => end.usageSource },
   cost_nanodollars: { type: "bigint", read: (end) => end.costNanodollars ?? null },
+  provider_cost_nanodollars: {
+    type: "bigint",
+    read: (end) => end.providerCostNanodollars ?? end.costNanodollars ?? null,
+  },
   charged_nanodollars: { type: "bigint", read: (end) => end.chargedNanodollars },
   quota_tokens: { type: "bigint", read: (end) => end.quotaTokens },
   cache_miss: { type: "name", read: (end) => end.cache?.miss?.kind ?? null },

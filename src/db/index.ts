@@ -52,6 +52,7 @@ export type {
   CallState,
   Database,
   GroupRolesTable,
+  MarkupsTable,
   ModelLimitsTable,
   RefusalsTable,
   Role,

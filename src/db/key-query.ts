@@ -115,6 +115,13 @@ export function keyQuery(db: Kysely<Database>, engine: Engine, column: "id" | "f
         .having(({ eb, fn }) => eb(fn.countAll(), ">", sql.lit(0)))
         .as("model_limits"),
     )
+    .select(({ selectFrom }) =>
+      selectFrom("markups")
+        .select("basis_points")
+        .whereRef("markups.account_id", "=", "keys.account_id")
+        .where("provider", "=", sql.lit(""))
+        .as("markup_basis_points"),
+    )
     .select(({ exists, ref, selectFrom }) =>
       exists(
         selectFrom("content_switches")

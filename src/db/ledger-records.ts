@@ -62,6 +62,7 @@ type AdmittedFields =
   | "premium"
   | "openedAt"
   | "priceVersion"
+  | "markupBasisPoints"
   | "session"
   | "tag"
   | "endUser"

@@ -40,6 +40,7 @@ export interface Database {
   spending: SpendingTable;
   budgets: BudgetsTable;
   model_limits: ModelLimitsTable;
+  markups: MarkupsTable;
   role_limits: RoleLimitsTable;
   opening_balances: OpeningBalancesTable;
   /**
@@ -229,6 +230,18 @@ export interface ModelLimitsTable {
   created_at: number;
 }
 
+/** Percentages above the prices of providers. */
+export interface MarkupsTable {
+  id: string;
+  /** Empty: every account that has none of its own. */
+  account_id: string;
+  /** Empty: the prices of all providers. */
+  provider: string;
+  /** Hundredths of a percent. */
+  basis_points: number;
+  created_at: number;
+}
+
 /** Limits of accounts by the role of their holder; null: the limit of the configuration. */
 export interface RoleLimitsTable {
   role: AccountRole;
@@ -303,6 +316,8 @@ interface OpenCallsTable {
   hold_nanodollars: number;
   hold_tokens: number;
   price_version: string | null;
+  /** The markup on the price; null: none. */
+  markup_basis_points: number | null;
   /** The client's own name of its session; null: it sent none. */
   session: string | null;
   /** The client's own name of requests of this kind; null: it sent none. */
@@ -327,8 +342,10 @@ interface CallsTable extends OpenCallsTable, Record<MeterColumn, number | null> 
   state: Exclude<CallState, "open">;
   settled_at: number;
   usage_source: UsageSource | null;
-  /** List price of the usage; null: unknown. */
+  /** Cost of the usage at the price of the account; null: unknown. */
   cost_nanodollars: number | null;
+  /** The same without the markup: what the provider is owed. */
+  provider_cost_nanodollars: number | null;
   /** Paid by the wallet. */
   charged_nanodollars: number | null;
   /** Drawn from the free quota. */
@@ -820,8 +837,10 @@ export interface UsageColumns extends Record<MeterColumn, number> {
   requests: number;
   /** Released calls. */
   failures: number;
-  /** List price of the calls whose price is known. */
+  /** Cost of the calls whose price is known, at the prices of their accounts. */
   cost_nanodollars: number;
+  /** The same without markups. */
+  provider_cost_nanodollars: number;
   charged_nanodollars: number;
   quota_tokens: number;
   /** Misses of prompt caches and their cost, and the amount that caches saved. */

@@ -12,7 +12,7 @@ const usageKey = [
 /** Summed up under the same name as in `calls`. */
 export const callSums = [
   ...meterColumns,
-  ...(["cost_nanodollars", "charged_nanodollars", "quota_tokens"] as const),
+  ...(["cost_nanodollars", "provider_cost_nanodollars", "charged_nanodollars", "quota_tokens"] as const),
   ...(["cache_missed_tokens", "cache_lost_nanodollars", "cache_saved_nanodollars"] as const),
 ] as const;
 

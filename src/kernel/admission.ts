@@ -94,7 +94,8 @@ function toAdmission<C extends Capability>(
   handler: CapabilityHandler<C>,
   { first, amount, least }: HoldPlan,
 ): AdmissionRequest {
-  const { model, compiledPrice } = run.modelEntry;
+  const { price } = run;
+  const { model } = run.modelEntry;
   const { caller, capability, session, tag, endUser, agent, parentAgent, openedAt } = run.call.request;
   return {
     callId: run.ledgerId,
@@ -108,7 +109,8 @@ function toAdmission<C extends Capability>(
     holdTokens: amount.tokens,
     minTokens: least.tokens,
     limitTokens: limitTokensOf(run, first) ?? handler.promptTokens?.(run) ?? 0,
-    priceVersion: compiledPrice?.version,
+    priceVersion: price?.version,
+    markupBasisPoints: price?.markupBasisPoints,
     session,
     tag,
     endUser,

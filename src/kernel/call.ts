@@ -11,6 +11,7 @@ import {
   type CacheMarks,
   type Caller,
   type Capability,
+  type CompiledPrice,
   type ErrorCode,
   type GatewayError,
   type Hold,
@@ -44,7 +45,7 @@ import type { UsageMeter } from "./normalize/usage-meter.ts";
 import type { Passthrough } from "./passthrough.ts";
 import type { PromptCaching } from "./prompt-caching.ts";
 import type { PoolKey } from "./routing/circuits.ts";
-import { type Candidate, type ModelEntry, publicNameOf, type Route } from "./routing/registry.ts";
+import { type Candidate, type ModelEntry, priceFor, publicNameOf, type Route } from "./routing/registry.ts";
 import type { Timeout, TimeoutScheduler } from "./upstream/http-client.ts";
 import type { Sender, SentRequest } from "./upstream/upstream.ts";
 
@@ -369,8 +370,10 @@ export interface RunFailure {
 export interface RunOutcome {
   readonly meters: Readonly<Meters>;
   readonly usageSource: UsageSource;
-  /** Absent where the model has no price. */
+  /** At the price of the account. Absent where the model has no price. */
   readonly costNanodollars: number | undefined;
+  /** The same without the markup; absent: the price has none. */
+  readonly providerCostNanodollars?: number | undefined;
   /** Cost of an implausible report beyond what was charged; absent if there is no such report, or it has no price. */
   readonly unbelievedNanodollars: number | undefined;
   /** The effect of prompt caches on its cost; absent: none that is known. */
@@ -396,6 +399,8 @@ export class ModelRun<C extends Capability = Capability> {
   readonly isSuccession: boolean;
   /** The model with the routes that may serve the request. Written by `pipeline.ts`, before validation. */
   modelEntry: ModelEntry;
+  /** The price for the account, as it was when the run began, whatever changes later; absent: the model has none. */
+  readonly price: CompiledPrice | undefined;
   /** Name of the model in the answer. */
   readonly publicName: string;
   /** The request as this model takes it. Written by `pipeline.ts` once it is validated, and by `admit` once it is lowered. */
@@ -451,6 +456,7 @@ export class ModelRun<C extends Capability = Capability> {
     this.isLast = isLast;
     this.isSuccession = candidate.isSuccession === true;
     this.modelEntry = candidate.modelEntry;
+    this.price = priceFor(candidate.modelEntry, call.request.caller);
     this.publicName = publicNameOf(candidate);
     this.request = call.request.body;
     this.usageMeter = usageMeterOf(this);

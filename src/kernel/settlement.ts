@@ -22,6 +22,7 @@ import {
   sumPromptTokens,
   UpstreamError,
   unitMeters,
+  withMarkup,
 } from "../contract/index.ts";
 import { withoutWords } from "../lib/describe-error.ts";
 import { contextTokensDefault } from "../provider/index.ts";
@@ -189,11 +190,20 @@ export async function settle(kernel: Kernel, run: ModelRun, watch?: PromptWatch)
   const { meters, source } = charge;
   const price = priceOfRun(run, meters);
   const cost = price === undefined ? undefined : costNanodollars(price, meters);
+  const isMarkedUp = price?.markupBasisPoints !== undefined;
+  const providerCost = isMarkedUp ? costNanodollars(withMarkup(price, 0), meters) : undefined;
   const { implausible } = usageMeter;
   const unbelieved = implausible === undefined ? undefined : getUnbelieved(run, implausible, cost);
   const effect = source === "reported" ? readCacheEffect(run, watch, { meters, price }) : undefined;
   const cache = effect instanceof Promise ? await effect : effect;
-  run.outcome = { meters, usageSource: source, costNanodollars: cost, unbelievedNanodollars: unbelieved, cache };
+  run.outcome = {
+    meters,
+    usageSource: source,
+    costNanodollars: cost,
+    providerCostNanodollars: providerCost,
+    unbelievedNanodollars: unbelieved,
+    cache,
+  };
   if (implausible !== undefined) noteImplausible(kernel, run, implausible);
   if (run.cacheMarks === "marked" && source === "reported" && price !== undefined)
     countMarks(kernel, run, price, meters);
@@ -208,6 +218,7 @@ export async function settle(kernel: Kernel, run: ModelRun, watch?: PromptWatch)
     meters,
     usageSource: source,
     costNanodollars: cost,
+    providerCostNanodollars: providerCost,
     quotaTokens: model.premium ? 0 : toQuotaTokens(meters, model),
     status: run.status,
     errorCode: run.errorCode,

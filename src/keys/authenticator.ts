@@ -331,6 +331,7 @@ function toKnownKey(record: KeyRecord, defaults: AccountDefaults, revision: numb
       defaults,
     ),
   };
+  if (record.markup_basis_points !== null) caller.markupBasisPoints = record.markup_basis_points;
   if (record.created_by !== null) caller.createdBy = record.created_by;
   const keyLimits = readKeyLimits(record);
   if (keyLimits !== undefined) caller.keyLimits = keyLimits;

@@ -90,6 +90,7 @@ export function toOpenCall(admission: AdmissionRequest, amounts: HoldAmounts, gu
     premium,
     openedAt,
     priceVersion,
+    markupBasisPoints,
     session,
     tag,
     endUser,
@@ -107,6 +108,7 @@ export function toOpenCall(admission: AdmissionRequest, amounts: HoldAmounts, gu
     premium,
     openedAt,
     priceVersion,
+    markupBasisPoints,
     session,
     tag,
     endUser,
@@ -180,12 +182,15 @@ export async function assertEnded(store: Store, callId: string): Promise<void> {
   throw new Error(`Cannot settle call ${callId}: it was never admitted`);
 }
 
-function checkAmounts({ callId, costNanodollars, quotaTokens, meters, cache }: Settlement): void {
+function checkAmounts({ callId, quotaTokens, meters, cache, ...costs }: Settlement): void {
+  const { costNanodollars, providerCostNanodollars } = costs;
   const { miss, lostNanodollars, savedNanodollars } = cache ?? {};
   for (const [name, amount] of Object.entries({ missedTokens: miss?.tokens, lostNanodollars, savedNanodollars })) {
     if (amount !== undefined) expectAmount(callId, name, amount);
   }
-  if (costNanodollars !== undefined) expectAmount(callId, "costNanodollars", costNanodollars);
+  for (const [name, amount] of Object.entries({ costNanodollars, providerCostNanodollars })) {
+    if (amount !== undefined) expectAmount(callId, name, amount);
+  }
   expectAmount(callId, "quotaTokens", quotaTokens);
   for (const name of meterNames) {
     const amount = meters[name];

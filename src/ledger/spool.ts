@@ -211,8 +211,10 @@ function readLines(text: string): { ends: EndedCall[]; damaged: number } {
 /** Fields of a call that an operator needs to charge it by hand. */
 function describeEnd({ open: call, ...end }: EndedCall): Record<string, unknown> {
   const { callId, accountId, keyId, model, capability, premium, openedAt } = call;
-  const { outcome, settledAt, meters, usageSource, costNanodollars, chargedNanodollars, quotaTokens } = end;
-  const usage = { meters, usageSource, costNanodollars, chargedNanodollars, quotaTokens };
+  const { outcome, settledAt, meters, usageSource, chargedNanodollars, quotaTokens } = end;
+  const { costNanodollars, providerCostNanodollars } = end;
+  const costs = { costNanodollars, providerCostNanodollars, chargedNanodollars };
+  const usage = { meters, usageSource, ...costs, quotaTokens };
   return {
     request: callId,
     account: accountId,

@@ -149,13 +149,36 @@ const wallets: Comparison = {
   calls: sql`select account_id, id from calls where charged_nanodollars <> 0`,
 };
 
-/** The billing rule, restated: only a settled premium call pays, its price or, if unknown, its hold. */
-async function findWrongCharges({ db }: Store): Promise<string[]> {
+/** The billing rule, restated: only a settled premium call pays, its price or, if unknown, nothing. */
+async function findWrongCharges(store: Store): Promise<string[]> {
+  return [...(await findUnpaid(store)), ...(await findWrongCosts(store))];
+}
+
+async function findUnpaid({ db }: Store): Promise<string[]> {
   const { rows } = await sql<{ id: string; charged: number | string; due: number | string }>`select id, charged, due
     from (select id, coalesce(charged_nanodollars, 0) as charged, case when state = 'settled' and premium = 1
       then coalesce(cost_nanodollars, 0) else 0 end as due from calls) as charges
     where charged <> due order by id limit ${sql.lit(differencesMax)}`.execute(db);
   return rows.map(({ id, charged, due }) => `Call ${id}: charged_nanodollars is ${charged}, its cost is ${due}`);
+}
+
+/**
+ * What a call costs is what its provider is owed, raised by its markup and rounded up once. Of the two, only the rounded
+ * amounts are there: one nanodollar of the provider's is a fraction more or less.
+ */
+async function findWrongCosts({ db }: Store): Promise<string[]> {
+  const factor = sql`(10000 + coalesce(markup_basis_points, 0)) / 10000.0`;
+  const { rows } = await sql<{ id: string; cost: number | null; provider_cost: number | null }>`select id,
+      cost_nanodollars as cost, provider_cost_nanodollars as provider_cost from calls
+    where (cost_nanodollars is null) <> (provider_cost_nanodollars is null)
+      or (markup_basis_points is null and cost_nanodollars <> provider_cost_nanodollars)
+      or (markup_basis_points is not null and (cost_nanodollars >= provider_cost_nanodollars * ${factor} + 1
+        or cost_nanodollars < (provider_cost_nanodollars - 1) * ${factor}))
+    order by id limit ${sql.lit(differencesMax)}`.execute(db);
+  return rows.map(
+    ({ id, cost, provider_cost: ofProvider }) =>
+      `Call ${id}: cost_nanodollars is ${cost}, which is not provider_cost_nanodollars ${ofProvider} with its markup`,
+  );
 }
 
 /** A table whose rows belong to an account, or to an account and a key. */

@@ -1,4 +1,4 @@
-import type { Reroute } from "../kernel/index.ts";
+import type { Markups, Reroute } from "../kernel/index.ts";
 import { getForm, type Model, type ProviderPlugin } from "../provider/index.ts";
 
 /** Options that decide whether answers are simulated. */
@@ -18,6 +18,7 @@ export interface PluginChoices {
   /** The plugin with the order of routes that they chose. */
   reorder(plugin: ProviderPlugin): ProviderPlugin;
   readonly reroutes: readonly Reroute[];
+  readonly markups: Markups;
 }
 
 interface Conditions {

@@ -216,9 +216,11 @@ export class PluginManager {
     const { plugins, choice, credentials } = built;
     const statuses = new Map<string, PluginStatus>();
     const absent = this.#createAbsent(plugins, (name) => statuses.get(name));
-    const served = built.registry.withAbsence(absent.explain);
+    const { reroutes = [], markups } = this.#options.choices ?? {};
+    const priced = markups === undefined ? built.registry : built.registry.withMarkups(markups);
+    const served = priced.withAbsence(absent.explain);
     const { registry: named, problems } = this.#virtual.apply(served, plugins, absent.isAwaited);
-    const registry = named.withReroutes(this.#options.choices?.reroutes ?? [], plugins);
+    const registry = named.withReroutes(reroutes, plugins);
     this.#memory.registry = registry;
     for (const { plugin, message } of built.refused) if (!errors.has(plugin.name)) errors.set(plugin.name, message);
     const routes = countRoutes(registry);

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Config } from "../config/index.ts";
 import type { Database, Store } from "../db/index.ts";
-import type { Credential, Reroute } from "../kernel/index.ts";
+import type { Credential, Markups, Reroute } from "../kernel/index.ts";
 import { getSecrets, type ProviderPlugin } from "../provider/index.ts";
 import { toReroute } from "./reroutes.ts";
 import { SecretBox } from "./secret-box.ts";
@@ -33,6 +33,13 @@ export interface ProviderRow {
 /** Fields of a plugin that describe its credentials. */
 type Keyed = Pick<ProviderPlugin, "name" | "credential" | "environment">;
 
+function toMarkups(rows: readonly Pick<Database["markups"], "provider" | "basis_points">[]): Markups {
+  const providers = new Map(rows.map((row) => [row.provider, row.basis_points]));
+  const gateway = providers.get("");
+  providers.delete("");
+  return { gateway, providers };
+}
+
 export type SandboxSetting = Config["sandbox"];
 /** The row of the table `settings` that says whether the sandbox stays available in addition to real providers. */
 export const sandboxRow = "sandbox";
@@ -52,6 +59,7 @@ export class ProviderSettings {
   #keys: ReadonlyMap<string, readonly StoredKey[]> = new Map();
   #sandbox: SandboxSetting | undefined;
   #reroutes: readonly Reroute[] = [];
+  #markups: Markups = { gateway: undefined, providers: new Map() };
   #fingerprint = "";
   #reading: Promise<unknown> = Promise.resolve();
 
@@ -70,6 +78,11 @@ export class ProviderSettings {
   /** Those that are in force, and perhaps some that have ended. */
   get reroutes(): readonly Reroute[] {
     return this.#reroutes;
+  }
+
+  /** Those for accounts without one of their own. */
+  get markups(): Markups {
+    return this.#markups;
   }
 
   /**
@@ -95,8 +108,14 @@ export class ProviderSettings {
     }
     const sandbox = await db.selectFrom("settings").select("value").where("name", "=", sandboxRow).executeTakeFirst();
     const reroutes = await db.selectFrom("reroutes").selectAll().orderBy("id").execute();
+    const markups = await db
+      .selectFrom("markups")
+      .select(["provider", "basis_points"])
+      .where("account_id", "=", "")
+      .orderBy("provider")
+      .execute();
     const facts = keys.map(({ secret, ...key }) => ({ ...key, secret: Buffer.from(secret).toString("base64") }));
-    const fingerprint = JSON.stringify([rows, facts, sandbox, reroutes]);
+    const fingerprint = JSON.stringify([rows, facts, sandbox, reroutes, markups]);
     if (fingerprint === this.#fingerprint) return false;
     this.#rows = new Map(rows.map((row) => [row.name, toRow(row)]));
     this.#keys = Map.groupBy(
@@ -105,6 +124,7 @@ export class ProviderSettings {
     );
     this.#sandbox = toSandboxSetting(sandbox?.value);
     this.#reroutes = reroutes.map(toReroute);
+    this.#markups = toMarkups(markups);
     this.#fingerprint = fingerprint;
     return true;
   }

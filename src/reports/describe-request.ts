@@ -1,4 +1,4 @@
-import { formatUsd, usageColumns } from "../contract/index.ts";
+import { formatPercent, formatUsd, usageColumns } from "../contract/index.ts";
 import { describeCharge, type ExplainedCharge } from "./explain-charge.ts";
 import { type LoggedRequest, type RequestDetail, readDetail } from "./requests.ts";
 
@@ -34,6 +34,30 @@ export function describeRequest(request: LoggedRequest) {
   };
 }
 
+/**
+ * What the provider is owed, the markup on it, and what was earned: the charge without what the provider is owed, also
+ * where the free quota paid. For operators alone.
+ */
+export function describeMargin(
+  request: Pick<RequestDetail, "state" | "charged_nanodollars" | "provider_cost_nanodollars" | "markup_basis_points">,
+) {
+  const { state, charged_nanodollars: charged, provider_cost_nanodollars: cost, markup_basis_points: markup } = request;
+  const isEnded = state === "settled" && cost !== null;
+  return {
+    provider_cost_usd: toUsd(cost),
+    markup_percent: state === null ? null : formatPercent(markup ?? 0),
+    earned_usd: isEnded ? formatUsd((charged ?? 0) - cost) : null,
+  };
+}
+
+/** The version of the rates that were paid: that of the price itself would tell what they are without a markup. */
+export function toShownVersion(
+  { price_version: version, markup_basis_points: markup }: RequestDetail,
+  charge: ExplainedCharge | undefined,
+): string | null {
+  return markup === null ? version : (charge?.price.version ?? null);
+}
+
 /** Why less was read from a cache than promised, where that is known. */
 export function describeMiss(request: LoggedRequest) {
   const { cache_miss: kind, cache_miss_place: place, cache_missed_tokens: tokens } = request;
@@ -51,7 +75,7 @@ export function describeRequestDetail<Time>(
   return {
     ...describeRequest(request),
     error: request.message ?? error ?? null,
-    price_version: request.price_version,
+    price_version: toShownVersion(request, charge),
     charge: describeCharge(charge, toTime),
     hold_usd: toUsd(request.hold_nanodollars),
     hold_tokens: request.hold_tokens,

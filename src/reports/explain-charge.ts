@@ -9,6 +9,8 @@ import {
   meterNames,
   meterTable,
   type Rate,
+  toSaleVersion,
+  withMarkup,
 } from "../contract/index.ts";
 import type { Store } from "../db/index.ts";
 import { type PriceInTime, readPriceInTime } from "./price-book.ts";
@@ -47,8 +49,11 @@ export async function explainCharge(
 ): Promise<ExplainedCharge | undefined> {
   const { state, model, price_version: version, cost_nanodollars: cost, charged_nanodollars: charged } = request;
   if (state !== "settled" || model === null || version === null || cost === null) return undefined;
-  const price = await readPriceInTime(store, { model, version, at: request.opened_at });
-  if (price === undefined) return undefined;
+  const ofTime = await readPriceInTime(store, { model, version, at: request.opened_at });
+  if (ofTime === undefined) return undefined;
+  // The rates are those that the account paid, whatever part of them is a markup.
+  const sale = withMarkup(ofTime.price, request.markup_basis_points ?? 0);
+  const price = { ...ofTime, price: sale, version: toSaleVersion(sale) };
   const { tier } = readDetail(request);
   const rates = tier === undefined ? price.price : getOwn(price.price.serviceTiers ?? {}, tier);
   return rates && explain(rates, { request, cost, charged: charged ?? 0, tier, price });

@@ -1,4 +1,10 @@
-export { describeMiss, describeRequest, describeRequestDetail } from "./describe-request.ts";
+export {
+  describeMargin,
+  describeMiss,
+  describeRequest,
+  describeRequestDetail,
+  toShownVersion,
+} from "./describe-request.ts";
 export { describeSession } from "./describe-session.ts";
 export {
   describeStatement,

@@ -24,7 +24,7 @@ export interface Measures {
   readonly calls: number;
   /** Calls with a status of 500 or above. */
   readonly failed: number;
-  /** List price. */
+  /** At the prices of accounts. */
   readonly costNanodollars: number;
   /** 95 of 100 calls took no longer; absent without calls that were timed. */
   readonly durationMs: number | undefined;

@@ -58,6 +58,8 @@ const listed = [
   "detail",
 ] as const;
 const detailed = ["settled_at", "hold_nanodollars", "hold_tokens", "call_units", "price_version", "node_id"] as const;
+/** What the provider is owed, and what the account pays above it. Account holders do not see them. */
+const ofOperators = ["provider_cost_nanodollars", "markup_basis_points"] as const;
 const ofRefusals = ["endpoint", "requests"] as const;
 const detailOfRefusals = ["message"] as const;
 
@@ -71,7 +73,7 @@ export type LoggedRequest = Pick<Calls, "id" | "account_id" | "key_id" | "opened
 
 /** All that is known of a request. */
 export type RequestDetail = LoggedRequest &
-  Columns<Calls, (typeof detailed)[number]> &
+  Columns<Calls, (typeof detailed)[number] | (typeof ofOperators)[number]> &
   Columns<Refusals, (typeof detailOfRefusals)[number]>;
 
 /** Reads what the gateway has written. */
@@ -82,9 +84,9 @@ export function readDetail({ detail }: Pick<LoggedRequest, "detail">): CallDetai
 type LogTable = "calls" | "open_calls" | "refusals";
 
 const list = [...common, ...listed, ...ofRefusals];
-const detail = [...list, ...detailed, ...detailOfRefusals];
+const detail = [...list, ...detailed, ...ofOperators, ...detailOfRefusals];
 const columnsOf: Readonly<Record<LogTable, ReadonlySet<string>>> = {
-  calls: new Set([...common, ...listed, ...detailed]),
+  calls: new Set([...common, ...listed, ...detailed, ...ofOperators]),
   open_calls: new Set(["id", "node_id", ...Object.keys(openColumns)]),
   refusals: new Set([...common, ...ofRefusals, ...detailOfRefusals]),
 };
@@ -114,7 +116,7 @@ export interface RequestFilter {
   readonly errorCode?: string | undefined;
   /** Minimum duration, in milliseconds. */
   readonly durationMsMin?: number | undefined;
-  /** Minimum list price. */
+  /** Minimum cost at the price of the account. */
   readonly costNanodollarsMin?: number | undefined;
   /** A part of the request's id, or of the client's own. */
   readonly text?: string | undefined;

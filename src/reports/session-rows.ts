@@ -18,6 +18,7 @@ export interface SessionQuery {
 export const sessionSums = [
   ...usageColumns,
   "cost_nanodollars",
+  "provider_cost_nanodollars",
   "charged_nanodollars",
   "quota_tokens",
   "duration_ms",

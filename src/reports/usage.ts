@@ -35,6 +35,7 @@ export const usageFigures = [
   "failures",
   ...usageColumns,
   "cost_nanodollars",
+  "provider_cost_nanodollars",
   "charged_nanodollars",
   "quota_tokens",
 ] as const;

@@ -100,6 +100,17 @@ export {
 export { limitFields } from "./limit-fields.ts";
 export { lockAccount, unknownAccount } from "./lock-account.ts";
 export {
+  changeMarkup,
+  checkMarkup,
+  deleteMarkup,
+  listMarkups,
+  markupFields,
+  type NewMarkup,
+  readMarkup,
+  type StoredMarkup,
+  setMarkup,
+} from "./markups.ts";
+export {
   changeModelLimits,
   checkModelLimits,
   deleteModelLimits,

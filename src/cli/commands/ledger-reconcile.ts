@@ -82,7 +82,8 @@ function compare(usage: ProviderUsage, recorded: readonly RecordedUsage[], toler
 }
 
 function toCells({ day, model, figure, ledger, provider }: Difference): string[] {
-  const format = (amount: number) => (figure === "cost_nanodollars" ? `${formatUsd(amount)} USD` : String(amount));
+  const format = (amount: number) =>
+    figure === "provider_cost_nanodollars" ? `${formatUsd(amount)} USD` : String(amount);
   return [day, model, figure, `ledger ${format(ledger)}`, `provider ${format(provider)}`];
 }
 

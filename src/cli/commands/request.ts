@@ -1,5 +1,6 @@
 import { GatewayError } from "../../contract/index.ts";
 import {
+  describeMargin,
   type describeMiss,
   describeRequest,
   describeRequestDetail,
@@ -93,6 +94,8 @@ export const requestShow = defineCommand({
           ...toJson(request, described, nameOfModel),
           account_name: owner?.label ?? null,
           email: owner?.email ?? null,
+          price_version: request.price_version,
+          ...describeMargin(request),
           price_changed_by: charge?.price.changedBy ?? null,
         };
       },

@@ -1,5 +1,12 @@
-import { toFiguresJson } from "../../http/dashboard-api/statistics-json.ts";
-import { readFigures, readGroups, readTotals, type StatisticsGroup, sumFigures } from "../../reports/index.ts";
+import { toFiguresJson, toMarginJson } from "../../http/dashboard-api/statistics-json.ts";
+import {
+  readFigures,
+  readGroups,
+  readTotals,
+  type StatisticsFigures,
+  type StatisticsGroup,
+  sumFigures,
+} from "../../reports/index.ts";
 import { labelsOf } from "../../tenants/index.ts";
 import { defineCommand, UsageError } from "../command.ts";
 import { columns } from "../lib/format.ts";
@@ -18,6 +25,7 @@ const groups: Readonly<Record<string, StatisticsGroup>> = {
 };
 const names = Object.keys(groups);
 const [daysDefault, daysMax, limitDefault, limitMax] = [7, 366, 20, 200];
+const toJson = (figures: StatisticsFigures) => ({ ...toFiguresJson(figures), ...toMarginJson(figures) });
 const hourMs = 3_600_000;
 const dayHours = 24;
 
@@ -56,29 +64,42 @@ export const usage = defineCommand({
           from: new Date((starts[0] ?? 0) * hourMs).toISOString(),
           until: new Date(now).toISOString(),
           group: by,
-          total: toFiguresJson(readFigures(sumFigures(totals.values()))),
+          total: toJson(readFigures(sumFigures(totals.values()))),
           data: rows.map(({ value, accountId, total }) => ({
             value,
             name: group === "account" ? (labels.get(value) ?? null) : group === "model" ? nameOfModel(value) : null,
             account: labels.get(accountId) ?? null,
-            ...toFiguresJson(readFigures(total)),
+            ...toJson(readFigures(total)),
           })),
         };
       },
       now,
     );
     const hasAccounts = json.data.some((row) => row.account !== null);
-    type Shown = Pick<typeof json.total, "cost_usd" | "requests" | "errors" | "prompt_tokens" | "completion_tokens">;
+    type Shown = Omit<typeof json.total, "from">;
     const toRow = (name: string, account: string | null, figures: Shown) => [
       name,
       ...(hasAccounts ? [account ?? ""] : []),
       `$${figures.cost_usd}`,
+      `$${figures.provider_cost_usd}`,
+      `$${figures.earned_usd}`,
+      figures.margin === null ? "–" : `${(figures.margin * 100).toFixed(1)} %`,
       String(figures.requests),
       String(figures.errors),
       String(figures.prompt_tokens),
       String(figures.completion_tokens),
     ];
-    const head = [by, ...(hasAccounts ? ["account"] : []), "cost", "requests", "errors", "prompt", "completion"];
+    const marginHead = ["provider cost", "earned", "margin"];
+    const head = [
+      by,
+      ...(hasAccounts ? ["account"] : []),
+      "cost",
+      ...marginHead,
+      "requests",
+      "errors",
+      "prompt",
+      "completion",
+    ];
     const rows = json.data.map((row) => toRow(row.name ?? (row.value || "–"), row.account, row));
     return { json, text: columns([head, ...rows, toRow("in all", null, json.total)]) };
   },

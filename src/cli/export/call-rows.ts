@@ -15,6 +15,8 @@ export function toFields(call: WrittenCall) {
     state: call.state,
     usage_source: call.usage_source,
     cost_nanodollars: call.cost_nanodollars,
+    provider_cost_nanodollars: call.provider_cost_nanodollars,
+    markup_basis_points: call.markup_basis_points,
     charged_nanodollars: call.charged_nanodollars,
     quota_tokens: call.quota_tokens,
     price_version: call.price_version,

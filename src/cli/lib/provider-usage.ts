@@ -15,7 +15,7 @@ const columns: Readonly<Record<string, { figure: Figure; parse(text: string): nu
         : [figure, { figure, parse: parseWhole }],
     ),
   ),
-  cost_usd: { figure: "cost_nanodollars", parse: parseUsd },
+  cost_usd: { figure: "provider_cost_nanodollars", parse: parseUsd },
 };
 
 const usageColumnNames: readonly string[] = ["day", "model", ...Object.keys(columns)];

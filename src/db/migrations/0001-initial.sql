@@ -270,6 +270,16 @@ create table model_limits (
 
 create unique index model_limits_of_account on model_limits (account_id, key_id, model);
 
+create table markups (
+  id text not null primary key,
+  account_id text not null,
+  provider text not null,
+  basis_points bigint not null,
+  created_at bigint not null
+);
+
+create unique index markups_of_account on markups (account_id, provider);
+
 create table role_limits (
   role text not null primary key,
   requests_per_minute bigint,
@@ -288,6 +298,7 @@ create table opening_balances (
   quota_tokens bigint not null,
   {{meter sums}},
   cost_nanodollars bigint not null,
+  provider_cost_nanodollars bigint not null,
   cache_missed_tokens bigint not null,
   cache_lost_nanodollars bigint not null,
   cache_saved_nanodollars bigint not null

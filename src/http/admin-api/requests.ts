@@ -4,7 +4,7 @@ import { readBudget } from "../../lib/fields.ts";
 import { explainCharge, findRequests, type RequestFilter, readRequest } from "../../reports/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { findAccountId, toRequestFilter } from "../forms/read-fields.ts";
-import { RequestDetailObject, requestFields, toRequestDetailObject, toRequestObject } from "../forms/request-json.ts";
+import { ManagedRequestObject, requestFields, toManagedRequestObject, toRequestObject } from "../forms/request-json.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { type AdminApi, adminRoutes, describeRead } from "./guard.ts";
 import { listOf, listParameters, readPage, readWhole, toList } from "./lists.ts";
@@ -27,7 +27,7 @@ const filterParameters = {
   start_time: moment("At or after, in seconds since 1970"),
   end_time: moment("Before, in seconds since 1970"),
   min_duration_ms: moment("Minimum duration, in milliseconds"),
-  min_cost_usd: text("Minimum cost by list price, in dollars"),
+  min_cost_usd: text("Minimum cost at the price of the account, in dollars"),
 };
 
 /** Parts of the log that one page looks at: some 100,000 requests. A page that has found less goes on at its `last_id`. */
@@ -68,9 +68,9 @@ export function organizationRequestsController(deps: HttpDeps, api: AdminApi) {
       "/:request_id",
       async ({ params: { request_id: id } }) => {
         const request = await find(id);
-        return toRequestDetailObject(request, await explainCharge(store, request));
+        return toManagedRequestObject(request, await explainCharge(store, request));
       },
-      { detail: describeRead("Retrieve a request: what it used and cost, and why it failed", RequestDetailObject) },
+      { detail: describeRead("Retrieve a request: what it used and cost, and why it failed", ManagedRequestObject) },
     ),
   ];
 }

@@ -53,8 +53,12 @@ const nameFields = {
   api_key_id: nullable(Type.String()),
 };
 const money = {
-  cost_usd: Type.String({ description: "Cost by list price, exact decimal text" }),
+  cost_usd: Type.String({ description: "Cost at the prices of the accounts, exact decimal text" }),
   charged_usd: Type.String({ description: "Amount paid by wallets, exact decimal text" }),
+};
+const margin = {
+  provider_cost_usd: Type.String({ description: "What providers are owed, by the price before a markup" }),
+  earned_usd: Type.String({ description: "`charged_usd` without `provider_cost_usd`; negative where it is less" }),
 };
 const count = Type.Integer();
 const resultOf = <Name extends string>(name: Name, fields: Record<string, TSchema>) =>
@@ -65,6 +69,7 @@ const resultOf = <Name extends string>(name: Name, fields: Record<string, TSchem
     ...nameFields,
     model: nullable(Type.String()),
     ...money,
+    ...margin,
   });
 const pageOf = (result: TSchema) =>
   Type.Object({
@@ -174,6 +179,7 @@ const CostResult = Type.Object({
   agent: nullable(Type.String({ description: "If `group_by` has it; empty for the session itself" })),
   ...nameFields,
   ...money,
+  ...margin,
 });
 
 const list = (description: string, values?: readonly string[]) => ({
@@ -210,6 +216,7 @@ export function organizationUsageController(deps: HttpDeps, api: AdminApi) {
           api_key_id: names.api_key_id,
           model: names.model,
           ...toMoney(figures),
+          ...toMargin(figures),
         }),
       });
     };
@@ -245,6 +252,7 @@ export function organizationUsageController(deps: HttpDeps, api: AdminApi) {
             user_id: null,
             api_key_id: names.api_key_id,
             ...toMoney(figures),
+            ...toMargin(figures),
           }),
         });
       },
@@ -507,6 +515,11 @@ function addUp(rows: readonly Row[]): UsageFigures {
 
 function toMoney({ cost_nanodollars, charged_nanodollars }: UsageFigures) {
   return { cost_usd: formatUsd(cost_nanodollars), charged_usd: formatUsd(charged_nanodollars) };
+}
+
+/** For operators alone: no account holder sees what providers are owed. */
+function toMargin({ provider_cost_nanodollars: cost, charged_nanodollars: charged }: UsageFigures) {
+  return { provider_cost_usd: formatUsd(cost), earned_usd: formatUsd(charged - cost) };
 }
 
 /** A model that is not in the catalogue any more is known by what it was charged for. */

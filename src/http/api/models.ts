@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { type Caller, decodePercent, GatewayError, quoteValue } from "../../contract/index.ts";
+import { type Caller, decodePercent, GatewayError, quoteValue, toSalePrice } from "../../contract/index.ts";
 import { describeRoutes, type ModelEntry, mayUse, type Registry, type VirtualModel } from "../../kernel/index.ts";
 import {
   getDisplayName,
@@ -111,9 +111,10 @@ export function modelsController(deps: HttpDeps) {
     const isCodex = !isArray && searchParams.has("client_version");
     const isWholeCatalogue = searchParams.get("catalogue") === "whole";
     const current = readLists();
-    const { allowedModels, accountModels } = call.caller;
+    const { allowedModels, accountModels, markupBasisPoints } = call.caller;
     const isWhole = isArray || !pageParameters.some((name) => searchParams.get(name));
-    if (isWhole && allowedModels === undefined && accountModels === undefined) {
+    const isOfAll = allowedModels === undefined && accountModels === undefined && markupBasisPoints === undefined;
+    if (isWhole && isOfAll) {
       const codex = isWholeCatalogue ? current.codexWhole : current.codex;
       const document = isArray ? current.array : isCodex ? codex : current.page;
       const headers = callHeaders(call, deps.snapshot().sandbox, "application/json");
@@ -164,7 +165,7 @@ interface NamedModel extends NamedFacts {
   readonly isCode: boolean;
 }
 
-type ListCaller = Pick<Caller, "allowedModels" | "accountModels">;
+type ListCaller = Pick<Caller, "allowedModels" | "accountModels" | "markupBasisPoints">;
 
 /** A virtual model, and what its members have in common. */
 interface NamedVirtual extends NamedFacts {
@@ -209,9 +210,13 @@ class ModelLists {
     this.codexWhole = toCodex(true);
   }
 
-  /** The list for a caller. */
+  /** The list for a caller. Its prices are those of the caller's account. */
   for(caller: ListCaller): ModelObject[] {
-    return this.#allowed(caller).map(({ json }) => json);
+    const { markupBasisPoints } = caller;
+    return this.#allowed(caller).map(({ json, facts }) => {
+      if (markupBasisPoints === undefined || json.price === undefined || facts.price === undefined) return json;
+      return { ...json, price: toSalePrice(facts.price, markupBasisPoints) };
+    });
   }
 
   /** The list for a caller that is Codex. */
@@ -244,7 +249,7 @@ function toNamed(entry: ModelEntry, registry: Registry, now: number): NamedModel
       name,
       facts: model,
       isShown: name === shown,
-      json: toModelJson(model, now, name),
+      json: toModelJson(entry, { now, name }),
       isCode: name === model.id && name !== shown,
     }));
 }
@@ -298,7 +303,7 @@ function findModel(deps: HttpDeps, name: string, caller: Caller): ModelObject {
   const modelEntry = deps.kernel.registry.byName(name);
   if (modelEntry !== undefined) {
     const routes = describeRoutes(modelEntry, deps.kernel.now());
-    return { ...toModelJson(modelEntry.model, deps.now(), name), routes };
+    return { ...toModelJson(modelEntry, { now: deps.now(), name, caller }), routes };
   }
   const error = deps.kernel.registry.describeUnknown(name, caller);
   if (error.code !== "model_not_found") throw error;
@@ -322,7 +327,7 @@ function toVirtualJson(virtual: VirtualModel, registry: Registry): ModelObject |
     const entry = registry.byName(name);
     return entry === undefined ? [] : getDisplayName(entry.model);
   });
-  return { ...toModelJson(common, 0), members, strategy: virtual.strategy };
+  return { ...toModelJson({ model: common }, { now: 0 }), members, strategy: virtual.strategy };
 }
 
 /** Returns what all members of a virtual model have in common; `undefined` when none is served. */
@@ -342,8 +347,14 @@ export function toVirtualModel({ id, members }: VirtualModel, registry: Registry
   };
 }
 
-/** @param name The one of its names under which it is shown; absent: its id. */
-function toModelJson(model: Model, now: number, name: string = model.id): ModelObject {
+/**
+ * @param shown `name` is the one of its names under which it is shown; absent: its id. The price is that of the caller;
+ *   absent: of callers without a markup of their own.
+ */
+function toModelJson(
+  { model, markupBasisPoints = 0 }: Pick<ModelEntry, "model" | "markupBasisPoints">,
+  { now, name = model.id, caller = {} }: { now: number; name?: string; caller?: ListCaller },
+): ModelObject {
   const retirement = getRetirement(model, now);
   const aliases = name === model.id ? model.aliases : getNames(model).filter((other) => other !== name);
   return {
@@ -365,7 +376,9 @@ function toModelJson(model: Model, now: number, name: string = model.id): ModelO
     ...(model.audioFormats !== undefined && { audio_formats: ["wav", "pcm", ...model.audioFormats] }),
     ...(model.languages !== undefined && { languages: model.languages }),
     ...(aliases !== undefined && { aliases }),
-    ...(model.price !== undefined && { price: model.price }),
+    ...(model.price !== undefined && {
+      price: toSalePrice(model.price, caller.markupBasisPoints ?? markupBasisPoints),
+    }),
     ...(model.retiredOn !== undefined && { retired_on: model.retiredOn }),
     ...(model.successor !== undefined && { successor: model.successor }),
     ...(retirement !== undefined && { retirement }),

@@ -50,7 +50,7 @@ const Figures = Type.Object({
     unitFigures.map(({ field, divisor }) => [field, divisor === 1 ? Type.Integer() : Type.Number()]),
   ),
   quota_tokens: Type.Integer(),
-  cost_usd: Type.String({ description: "Cost by list price" }),
+  cost_usd: Type.String({ description: "Cost at the prices of the account" }),
   charged_usd: Type.String({ description: "What the wallet paid" }),
 });
 /** Values of `group_by`. */

@@ -44,7 +44,7 @@ const Filter = Type.Object({
   error: Type.Optional(Type.String({ pattern: "^[a-z_]{1,60}$", title: "an error code" })),
   /** At least so long, in milliseconds. */
   duration: Type.Optional(Type.String({ pattern: "^\\d{1,9}$", title: "milliseconds" })),
-  /** At least so dear by list price, in dollars. */
+  /** At least so dear, in dollars. */
   cost: Type.Optional(Type.String({ minLength: 1, maxLength: 30 })),
   status: Type.Optional(Type.String({ pattern: "^(ok|failed|refused|running|[1-5]xx|[1-5]\\d\\d)$" })),
 });

@@ -6,7 +6,7 @@ import {
   promptColumns,
   sumColumns,
 } from "../../contract/index.ts";
-import type { StatisticsFigures } from "../../reports/index.ts";
+import type { StatisticsFigures, UsageFigures } from "../../reports/index.ts";
 
 /** Metrics of a chart: shares are from 0 to 1, latencies are the 95th percentile in milliseconds. */
 export const metrics = [
@@ -40,6 +40,21 @@ export function toFiguresJson(figures: StatisticsFigures) {
     duration_ms: { p50: figures.durationMs.p50 ?? null, p95: figures.durationMs.p95 ?? null },
   };
 }
+
+/**
+ * What providers are owed, what was earned (the charge without that), and the part of the charge that was earned. For
+ * operators alone.
+ */
+export function toMarginJson({ provider_cost_nanodollars: cost, charged_nanodollars: charged }: UsageFigures) {
+  return {
+    provider_cost_usd: formatUsd(cost),
+    earned_usd: formatUsd(charged - cost),
+    margin: charged === 0 ? null : (charged - cost) / charged,
+  };
+}
+
+/** For account holders. */
+export const withoutMargin = { provider_cost_usd: null, earned_usd: null, margin: null };
 
 export function toMetric(figures: StatisticsFigures, metric: Metric): number | null {
   switch (metric) {

@@ -13,6 +13,7 @@ import {
   readRefusalReasons,
   readSum,
   readTotals,
+  type StatisticsFigures,
   type StatisticsFilter,
   type StatisticsOfGroup,
   type StatisticsQuery,
@@ -26,7 +27,7 @@ import { idOfModel, nameOfModel, readMoment } from "../forms/read-fields.ts";
 import { toOwnerJson } from "../forms/serializers.ts";
 import { withSession } from "../lifecycle/session.ts";
 import { readAccount } from "./requests.ts";
-import { type Metric, metrics, toFiguresJson, toMetric } from "./statistics-json.ts";
+import { type Metric, metrics, toFiguresJson, toMarginJson, toMetric, withoutMargin } from "./statistics-json.ts";
 
 const hourMs = 3_600_000;
 const dayHours = 24;
@@ -93,7 +94,12 @@ export function statisticsController(deps: HttpDeps) {
           readLosses(deps.store, query),
           readGroups(deps.store, query, { group, rank: rankOf[metric], limit: groupsMax, charted: chartedMax }),
         ]);
-        const names = await readNames(deps, groups, { group, seesAll: maySeeAll(user.role) });
+        const seesAll = maySeeAll(user.role);
+        const names = await readNames(deps, groups, { group, seesAll });
+        const toJson = (figures: StatisticsFigures) => ({
+          ...toFiguresJson(figures),
+          ...(seesAll ? toMarginJson(figures) : withoutMargin),
+        });
         const toValues = (of: FiguresByHour) =>
           buckets.map((starts) => {
             const figures = sumFigures(starts.flatMap((start) => [of.get(start) ?? []]));
@@ -101,11 +107,11 @@ export function statisticsController(deps: HttpDeps) {
           });
         return {
           buckets: buckets.map(([start = 0]) => new Date(start * hourMs).toISOString()),
-          totals: toFiguresJson(readFigures(sumFigures(totals.values()))),
+          totals: toJson(readFigures(sumFigures(totals.values()))),
           /** Figures of the period before, as long as the elapsed part of the span. */
-          previous: { from: new Date(before.from * hourMs).toISOString(), ...toFiguresJson(readFigures(previous)) },
+          previous: { from: new Date(before.from * hourMs).toISOString(), ...toJson(readFigures(previous)) },
           /** Display names of the account, key and model of the filter; null if unknown. */
-          filter_names: await readFilterNames(deps, filter, maySeeAll(user.role)),
+          filter_names: await readFilterNames(deps, filter, seesAll),
           /** Why requests of an account were refused, the most frequent reason first; empty where all accounts are shown. */
           refusals: reasons,
           /** The cost of cache misses by reason, the most expensive first. */
@@ -121,7 +127,7 @@ export function statisticsController(deps: HttpDeps) {
           groups: groups.map((each) => ({
             value: each.value,
             ...names(each),
-            ...toFiguresJson(readFigures(each.total)),
+            ...toJson(readFigures(each.total)),
             /** Values of the metric by bucket; null for a group that is not in the chart. */
             values: each.byHour === undefined ? null : toValues(each.byHour),
           })),
@@ -158,6 +164,9 @@ const fileColumns = [
   "cache_lost_usd",
 ] as const;
 
+/** Columns for operators. */
+const marginColumns = ["provider_cost_usd", "earned_usd"] as const;
+
 /** All groups of a span as CSV, one row each: a statement by team, key, model or tag where the span is a month. */
 async function readFile(deps: HttpDeps, user: SessionUser, params: Given): Promise<Response> {
   const { group_by: group = "model", metric = "cost" } = params;
@@ -168,19 +177,21 @@ async function readFile(deps: HttpDeps, user: SessionUser, params: Given): Promi
   await deps.rollup?.freshen();
   const options = { group, rank: rankOf[metric], limit: fileGroupsMax, charted: 0 };
   const { groups } = await readGroups(deps.store, query, options);
-  const names = await readNames(deps, groups, { group, seesAll: maySeeAll(user.role) });
+  const seesAll = maySeeAll(user.role);
+  const names = await readNames(deps, groups, { group, seesAll });
   const [from, to] = [query.starts[0] ?? 0, (query.starts.at(-1) ?? 0) + hours];
   const span = { from: new Date(from * hourMs).toISOString(), to: new Date(to * hourMs).toISOString() };
   return streamDownload({
     name: `by-${group}-${span.from.slice(0, 10)}`,
     format: "csv",
-    columns: fileColumns,
+    columns: seesAll ? [...fileColumns, ...marginColumns] : fileColumns,
     toJson: (each: StatisticsOfGroup) => ({
       ...span,
       group,
       value: each.value,
       ...names(each),
       ...toFiguresJson(readFigures(each.total)),
+      ...(seesAll ? toMarginJson(readFigures(each.total)) : {}),
     }),
     readPage: async () => ({ rows: groups }),
   });

@@ -2,6 +2,7 @@ import { type Static, type TObject, Type } from "@sinclair/typebox";
 import { cacheMissKinds, formatUsd, nullable, Rate } from "../../contract/index.ts";
 import {
   describeCharge,
+  describeMargin,
   describeMiss,
   describeRequest,
   describeRequestDetail,
@@ -9,9 +10,13 @@ import {
   type LoggedRequest,
   type RequestDetail,
   readDetail,
+  toShownVersion,
 } from "../../reports/index.ts";
 import type { AccountNames } from "../../tenants/index.ts";
 import { toIso, toOwnerJson } from "./serializers.ts";
+
+/** What account holders do not see. */
+const withoutMargin = { provider_cost_usd: null, markup_percent: null, earned_usd: null };
 
 /**
  * A request of the log. `state` is `refused` for one that did not become a call; `requests` is how many requests a
@@ -56,17 +61,19 @@ export function toRequestDetailJson(
     charge: ExplainedCharge | undefined;
   },
 ) {
-  const { message, settled_at, hold_nanodollars, node_id, ...rest } = request;
+  const { message, settled_at, hold_nanodollars, node_id, ...ofCall } = request;
+  const { provider_cost_nanodollars: _, markup_basis_points: __, ...rest } = ofCall;
   const { attempts = [], ...more } = readDetail(request);
   const seesAll = owners !== undefined;
   return {
     ...toRequestJson(rest, owners),
     hold_tokens: rest.hold_tokens,
     hold_usd: toUsd(hold_nanodollars),
-    price_version: rest.price_version,
+    price_version: seesAll ? rest.price_version : toShownVersion(request, charge),
     charge: describeCharge(charge, toIso),
     /** The account, admin key or command that changed the price; for administrators. */
     price_changed_by: seesAll ? (charge?.price.changedBy ?? null) : null,
+    ...(seesAll ? describeMargin(request) : withoutMargin),
     settled_at: toIso(settled_at),
     node: seesAll ? node_id : null,
     error: message ?? more.error ?? null,
@@ -124,7 +131,7 @@ export const requestFields = {
   }),
   usage_source: Text,
   quota_tokens: Whole,
-  cost_usd: Usd,
+  cost_usd: nullable(Type.String({ description: "At the prices of the account, exact decimal text" })),
   charged_usd: Usd,
   cache_saved_usd: nullable(
     Type.String({ description: "What tokens that were read from a cache would have cost more as input" }),
@@ -206,6 +213,22 @@ export const RequestDetailObject = Type.Object({
     { description: "Attempts at providers before the one that answered; without the providers' messages" },
   ),
 });
+
+/** A request as operators see it. */
+export const ManagedRequestObject = Type.Object({
+  ...RequestDetailObject.properties,
+  provider_cost_usd: nullable(Type.String({ description: "What the provider is owed, by the price before a markup" })),
+  markup_percent: nullable(Type.String({ description: "The markup on the price when the request began" })),
+  earned_usd: nullable(Type.String({ description: "`charged_usd` without `provider_cost_usd`" })),
+});
+
+export function toManagedRequestObject(
+  request: RequestDetail,
+  charge: ExplainedCharge | undefined,
+): Static<typeof ManagedRequestObject> {
+  const described = toRequestDetailObject(request, charge);
+  return { ...described, price_version: request.price_version, ...describeMargin(request) };
+}
 
 export function toRequestObject(request: LoggedRequest): Static<TObject<typeof requestFields>> {
   return { ...toHead(request), ...describeRequest(request) };

@@ -14,7 +14,7 @@ const figures = {
   input_uncached_tokens: Type.Integer({ description: "The rest" }),
   output_tokens: Count,
   quota_tokens: Count,
-  cost_usd: Type.String({ description: "Cost by list price, exact decimal text" }),
+  cost_usd: Type.String({ description: "Cost at the prices of the account, exact decimal text" }),
   charged_usd: Type.String({ description: "Amount paid by the wallet, exact decimal text" }),
   cache_saved_usd: Type.String({ description: "What prompt caches saved, exact decimal text" }),
   cache_lost_usd: Type.String({

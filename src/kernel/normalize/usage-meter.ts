@@ -229,7 +229,7 @@ function withLargerOutput(reported: Meters, estimated: Meters): Meters {
 
 /**
  * The usage to show: as the provider reported it, unless that was not usable. It always has its sum; details are present
- * or left out, never `null`. The cost by list price is added in dollars, if the price is known.
+ * or left out, never `null`. The cost is added in dollars, if the price is known.
  */
 export function toChatUsage(
   reported: ChatUsage | null | undefined,

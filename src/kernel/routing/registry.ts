@@ -9,6 +9,7 @@ import {
   capabilityForms,
   compilePrice,
   GatewayError,
+  withMarkup,
 } from "../../contract/index.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
 import {
@@ -136,9 +137,34 @@ const suggestedLengthMax = 80;
 /** A model and the routes that serve it. */
 export interface ModelEntry {
   readonly model: Model;
+  /** The price with the markup for accounts that have none of their own: of the model, of its provider or the gateway. */
   readonly compiledPrice: CompiledPrice | undefined;
+  /** That markup, in basis points; absent: none. */
+  readonly markupBasisPoints?: number;
   /** Routes by priority; the first is tried first. */
   readonly routes: readonly Route[];
+}
+
+/** The price of a model for an account. */
+export function priceFor(
+  { compiledPrice }: Pick<ModelEntry, "compiledPrice">,
+  { markupBasisPoints }: Pick<Caller, "markupBasisPoints">,
+): CompiledPrice | undefined {
+  if (compiledPrice === undefined || markupBasisPoints === undefined) return compiledPrice;
+  return withMarkup(compiledPrice, markupBasisPoints);
+}
+
+/** The markups for accounts that have none of their own, in basis points. */
+export interface Markups {
+  /** Absent: none. */
+  readonly gateway: number | undefined;
+  /** By the names of providers. */
+  readonly providers: ReadonlyMap<string, number>;
+}
+
+/** The provider whose price is in force for a model. */
+export function pricedBy({ model, routes }: Pick<ModelEntry, "model" | "routes">): string | undefined {
+  return (routes.find((route) => route.model === model) ?? routes[0])?.plugin.name;
 }
 
 /** A model that may serve a call. */
@@ -247,10 +273,20 @@ export class Registry {
     return this.#with({ reroutes: new Reroutes(reroutes), unserved });
   }
 
-  #with(parts: RegistryParts): Registry {
+  /** Returns a registry with the same models, whose prices have these markups. */
+  withMarkups({ gateway, providers }: Markups): Registry {
+    if (gateway === undefined && providers.size === 0) return this;
+    const models = [...this.#models].map(([id, entry]) => {
+      const basisPoints = providers.get(pricedBy(entry) ?? "") ?? gateway;
+      return [id, createEntry(entry.model, entry.routes, basisPoints)] as const;
+    });
+    return this.#with({}, new Map(models));
+  }
+
+  #with(parts: RegistryParts, models = this.#models): Registry {
     const { virtualModels } = this;
     const own = { virtualModels, explainAbsence: this.#explainAbsence, reroutes: this.#reroutes };
-    return new Registry(this.#models, { ...own, unserved: this.#unserved, ...parts });
+    return new Registry(models, { ...own, unserved: this.#unserved, ...parts });
   }
 
   /** The model of an id or alias. */
@@ -588,12 +624,15 @@ function addRoutes(
   }
 }
 
-function createEntry(model: Model, routes: readonly Route[]): ModelEntry {
+function createEntry(model: Model, routes: readonly Route[], markup = 0): ModelEntry {
+  const { markupPercent } = model.price ?? {};
+  const markupBasisPoints = markupPercent === undefined ? markup : markupPercent * 100;
   return {
     model,
+    markupBasisPoints,
     // Compiled at its first use: most models are never called.
     get compiledPrice() {
-      return model.price && compilePrice(model.price);
+      return model.price && withMarkup(compilePrice(model.price), markupBasisPoints);
     },
     routes,
   };

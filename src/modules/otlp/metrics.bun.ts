@@ -70,7 +70,7 @@ class OtlpCallMetrics implements CallObserver {
       cacheRead: tokens("cache_read.input_tokens", "Tokens of prompts that were read from a provider's cache"),
       cacheWrite: tokens("cache_write.input_tokens", "Tokens of prompts that were written to a provider's cache"),
     };
-    this.#cost = meter.createCounter("modelgate.cost", { description: "Cost at list price", unit: "USD" });
+    this.#cost = meter.createCounter("modelgate.cost", { description: "Cost at the prices of accounts", unit: "USD" });
   }
 
   attempted(): void {

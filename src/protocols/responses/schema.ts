@@ -198,7 +198,7 @@ const ResponseUsage = Type.Object(
     output_tokens: Type.Integer(),
     output_tokens_details: Type.Object({ reasoning_tokens: Type.Integer() }),
     total_tokens: Type.Integer(),
-    /** The list price of all of it in dollars; absent when that is not known. */
+    /** The cost of all of it in dollars; absent when that is not known. */
     cost: Type.Optional(Type.Number()),
   },
   open,

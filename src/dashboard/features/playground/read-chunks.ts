@@ -4,7 +4,7 @@ import type { ToolCallDelta } from "./chat-request.ts";
 export interface ChunkUsage {
   readonly prompt_tokens: number;
   readonly completion_tokens: number;
-  /** The list price in dollars; absent when it is not known. */
+  /** The cost in dollars; absent when it is not known. */
   readonly cost?: number;
 }
 
