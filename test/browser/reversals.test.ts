@@ -57,7 +57,7 @@ describe.skipIf(!hasChromium)("an operator", () => {
       const { gateway } = dashboard;
       await createAdmin(dashboard, "olga@example.org");
       await signIn(page, "olga@example.org");
-      await gateway.cli("team", "create", "--name", "Search");
+      await gateway.cli("team", "create", "--name", "Search", "--person", "olga@example.org");
       const { key } = await gateway.cli<{ key: string }>(
         ...["admin-key", "create", "--name", "entra", "--scopes", "scim:write"],
       );
