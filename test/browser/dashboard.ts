@@ -83,9 +83,9 @@ export async function createCaller(dashboard: Dashboard, email: string) {
   const id = await createUser(dashboard, email);
   await gateway.cli("wallet", "credit", "--account", email, "--usd", "20", "--note", "test");
   const { key } = await gateway.cli<{ key: string }>("key", "create", "--account", email, "--name", "app");
-  const ask = (fields: object = {}): Promise<Response> => {
+  const ask = (fields: object = {}, headers: Record<string, string> = {}): Promise<Response> => {
     const body = { model: "gpt-4.1", messages: [{ role: "user", content: "Hi" }], ...fields };
-    return gateway.post("/chat/completions", body, { authorization: `Bearer ${key}` });
+    return gateway.post("/chat/completions", body, { ...headers, authorization: `Bearer ${key}` });
   };
   return { id, ask };
 }

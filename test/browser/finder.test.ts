@@ -52,7 +52,9 @@ describe.skipIf(!hasChromium)("finding one's way", () => {
         ["users", /^Accounts/],
         ["credit", /^Billing/],
         ["invoice", /^Monthly statement/],
-        ...["budget", "limit", "cap", "spend", "guard"].map((word) => [word, /^Budgets and limits\s*Accounts/] as const),
+        ...["budget", "limit", "cap", "spend", "guard"].map(
+          (word) => [word, /^Budgets and limits\s*Accounts/] as const,
+        ),
         ["scim", /^Groups\s*Accounts/],
         ["members", /^My team\s*Accounts/],
         ["logs", /^Requests/],

@@ -52,7 +52,7 @@ describe.skipIf(!hasChromium)("limits of accounts", () => {
       await signIn(page, "ops@example.org");
       const email = "gus@example.org";
       const id = await createUser(dashboard, email);
-      await page.goto("/admin/accounts");
+      await page.goto("/admin/budgets");
       const section = page.getByRole("region", { name: "Limits by role" });
       const row = section.locator("tr", { hasText: "Member" });
       const dialog = page.getByRole("dialog");
@@ -77,12 +77,12 @@ describe.skipIf(!hasChromium)("limits of accounts", () => {
       await limits.locator("dd", { hasText: /^5\s*$/ }).waitFor();
     }));
 
-  test("are set for each account on the page of accounts, and refuse a call of an account without its own", () =>
+  test("are set for each account on the page of limits, and refuse a call of an account without its own", () =>
     dashboard.visit(async (page) => {
       await createAdmin(dashboard, "olga@example.org");
       await signIn(page, "olga@example.org");
       const { ask } = await createCaller(dashboard, "hal@example.org");
-      await page.goto("/admin/accounts");
+      await page.goto("/admin/budgets");
       const section = page.getByRole("region", { name: "Limits of models" });
       const row = section.locator("tr", { hasText: "gpt-4.1" });
       const dialog = page.getByRole("dialog");

@@ -10,7 +10,7 @@ describe.skipIf(!hasChromium)("a team", () => {
     await createUser(dashboard, "ada@example.org");
     let link = "";
     await dashboard.visit(async (page) => {
-      await signIn(page, "ada@example.org", "/settings");
+      await signIn(page, "ada@example.org", "/team");
       await page.getByRole("button", { name: "Invite to team" }).click();
       await page.getByLabel("Email (optional)").fill("ben@example.org");
       expect(await findViolations(page)).toEqual([]);
@@ -37,7 +37,8 @@ describe.skipIf(!hasChromium)("a team", () => {
       await seeTexts(accounts.locator("option"), ["Ben (own)", "ada@example.org"]);
       expect(await accounts.locator("option:checked").textContent()).toBe("ada@example.org");
       expect(await findViolations(page)).toEqual([]);
-      await page.goto("/settings");
+      await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "Team", exact: true }).click();
+      await seeHeading(page, "Team");
       await page.getByText("Account holder").waitFor();
       expect(await page.getByRole("button", { name: "Invite to team" }).count()).toBe(0);
 
@@ -70,7 +71,7 @@ describe.skipIf(!hasChromium)("a team", () => {
       await page.getByRole("option", { name: "ada@example.org", selected: true }).waitFor({ state: "attached" });
 
       await dashboard.visit(async (holder) => {
-        await signIn(holder, "ada@example.org", "/settings");
+        await signIn(holder, "ada@example.org", "/team");
         await holder.getByRole("button", { name: "Remove ben@example.org" }).click();
         await holder.getByLabel("Revoke the API keys").waitFor();
         expect(await findViolations(holder)).toEqual([]);
@@ -95,7 +96,7 @@ describe.skipIf(!hasChromium)("a team", () => {
       await seeHeading(page, "Join dora@example.org");
       await page.getByRole("button", { name: "Join team" }).click();
       await page.getByRole("option", { name: "dora@example.org", selected: true }).waitFor({ state: "attached" });
-      await page.goto("/settings");
+      await page.goto("/team");
       await page.getByRole("button", { name: "Leave team" }).click();
       await page.getByRole("dialog").getByRole("button", { name: "Leave team" }).click();
       await seeFirstPage(page);
@@ -107,13 +108,13 @@ describe.skipIf(!hasChromium)("a team", () => {
       await page.getByRole("button", { name: "Invite to team" }).waitFor();
       expect(await findViolations(page)).toEqual([]);
 
-      await page.goto("/settings");
+      await page.goto("/team");
       await page.getByRole("button", { name: "Create team" }).click();
       await page.getByRole("textbox", { name: "Name" }).fill("Search team");
       expect(await findViolations(page)).toEqual([]);
       await page.getByRole("dialog").getByRole("button", { name: "Create team" }).click();
       await page.getByRole("option", { name: "Search team", selected: true }).waitFor({ state: "attached" });
-      await page.goto("/settings");
+      await page.goto("/team");
       await page.getByRole("button", { name: "Rename" }).click();
       await page.getByRole("textbox", { name: "Name" }).fill("Ranking team");
       await page.getByRole("button", { name: "Save" }).click();
@@ -150,7 +151,7 @@ describe.skipIf(!hasChromium)("a team", () => {
       expect(response.status).toBe(200);
     }
     await dashboard.visit(async (page) => {
-      await signIn(page, "fay@example.org", "/settings");
+      await signIn(page, "fay@example.org", "/team");
       const row = (text: string) => page.locator("tr", { hasText: text });
       await row("each end user").getByText("each by itself").waitFor();
       expect(await row("end user ada@example.com").textContent()).toContain("$20.00 a month");

@@ -157,6 +157,48 @@ test("transactions of a project are listed newest first, page by page, without c
   expect((await get(`/projects/${idle}/transactions?after=${encodeURIComponent(first.last_id)}`)).status).toBe(400);
 });
 
+test("a credit is reversed once, with its audit entry, and the list says what cannot be", async () => {
+  const { id } = await gateway.app.accounts.create({ email: "slip@example.org" });
+  const slip = { accountId: id, nanodollars: 50_000_000_000_000, note: "Invoice 7", reference: "invoice-7" };
+  await creditWallet(gateway.store, slip);
+  const transactionId = `credit:${id}:invoice-7`;
+  const reverse = async (body: object, cookie = cookies.admin as string, project = id) => {
+    const headers = { cookie, origin, "content-type": "application/json" };
+    const path = `${gateway.baseUrl}/organization/projects/${project}/reversals`;
+    const response = await fetch(path, { method: "POST", headers, body: JSON.stringify(body) });
+    return { status: response.status, json: await response.json() };
+  };
+  const slipOf = { transaction_id: transactionId };
+  expect((await reverse(slipOf, cookies.viewer)).status).toBe(403);
+  expect((await reverse(slipOf, cookies.admin, team)).status).toBe(404);
+  const tries = await Promise.all([1, 2, 3].map(() => reverse({ ...slipOf, note: "Meant 5" })));
+  expect(tries.map(({ status }) => status).toSorted()).toEqual([200, 409, 409]);
+  expect(tries.find(({ status }) => status === 200)?.json).toEqual({
+    id: `reversal:${transactionId}`,
+    object: "organization.project.reversal",
+    transaction_id: transactionId,
+    amount_usd: "-50000",
+    note: "Reversal: Meant 5",
+    balance_usd: "0",
+  });
+  const refused = await reverse(slipOf);
+  expect([refused.status, refused.json.error.param]).toEqual([409, "transaction_id"]);
+  expect(refused.json.error.message).toContain("It was already reversed");
+  const { data } = (await get(`/projects/${id}/transactions`)).json;
+  expect(data.map(({ irreversible }: { irreversible: string | null }) => irreversible).toSorted()).toEqual([
+    "debit",
+    "reversed",
+  ]);
+  const { transactions, closing_usd: closing } = (await get(`/projects/${id}/statement`)).json;
+  expect([transactions.length, closing]).toEqual([2, "0"]);
+  const entries = await gateway.store.db.selectFrom("audit").selectAll().where("subject", "=", id).execute();
+  const reversals = entries.filter(({ action }) => action === "account.reverse");
+  expect(reversals.map(({ detail }) => JSON.parse(detail))).toEqual([
+    { usd: "50000", note: "Reversal: Meant 5", transaction: transactionId },
+  ]);
+  expect((await verifyLedger(gateway.store)).differences).toEqual([]);
+});
+
 test("operators see the statement of any account on its page, and members only their own", async () => {
   const path = `/statement?month=${month}&account=${team}`;
   for (const who of ["viewer", "admin"]) {

@@ -33,7 +33,11 @@ async function addSpent({ db }: Store, owner: string, subject: string, [name, sp
   const isKey = subject.startsWith("k");
   if (isKey) {
     const key = { no: toPayerNumber(subject), id: subject, account_no: toPayerNumber(owner) };
-    await db.insertInto("payers").values(key).onConflict((conflict) => conflict.column("id").doNothing()).execute();
+    await db
+      .insertInto("payers")
+      .values(key)
+      .onConflict((conflict) => conflict.column("id").doNothing())
+      .execute();
   }
 }
 

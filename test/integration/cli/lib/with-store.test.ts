@@ -251,6 +251,23 @@ describe("quota set", () => {
   });
 });
 
+test("wallet list names the credits of a wallet, and wallet reverse takes one back, once", async () => {
+  const { id } = await create();
+  await bench.json("wallet", "credit", "--account", email, "--usd", "50000", "--note", "Invoice 7", "--reference", "7");
+  const [credit] = await bench.json<{ id: string }[]>("wallet", "list", "--account", email);
+  expect(credit).toMatchObject({ id: `credit:${id}:7`, kind: "credit", amount_usd: "50000", irreversible: null });
+  const { code, stdout } = await bench.run("wallet", "reverse", `credit:${id}:7`, "--note", "Meant 5");
+  expect([code, stdout]).toEqual([0, "Took back 50000 USD; the balance is 0 USD\n"]);
+  const again = await bench.run("wallet", "reverse", `credit:${id}:7`);
+  expect([again.code, again.stderr]).toEqual([4, expect.stringContaining("It was already reversed")]);
+  expect((await bench.run("wallet", "reverse", "credit:none:7")).code).toBe(3);
+  const listed = (await bench.run("wallet", "list", "--account", email)).stdout;
+  expect(listed).toContain("credit, reversed");
+  expect(listed).toContain("Reversal: Meant 5");
+  expect((await bench.run("wallet", "list", "--account", email, "--limit", "0")).code).toBe(2);
+  expect((await bench.run("ledger", "verify")).code).toBe(0);
+});
+
 describe("ledger verify", () => {
   test("finds a true ledger true", async () => {
     await create();

@@ -1,11 +1,6 @@
 import { expect, test } from "bun:test";
 import { budgetPeriods, budgetSubjects } from "../../../../src/contract/index.ts";
-import {
-  isWhole,
-  periodsOf,
-  subjectsOf,
-  whyEach,
-} from "../../../../src/dashboard/features/budgets/budget-choices.ts";
+import { isWhole, periodsOf, subjectsOf, whyEach } from "../../../../src/dashboard/features/budgets/budget-choices.ts";
 import { checkBudget, eachAccount } from "../../../../src/tenants/index.ts";
 
 /** Whether the API takes a budget. */
