@@ -32,6 +32,7 @@ export {
   importForeignKeys,
   keyOrders,
   type LeakedSecret,
+  listExpiringKeys,
   listUsableKeys,
   type NewKey,
   type OwnedKey,

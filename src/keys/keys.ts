@@ -583,6 +583,39 @@ export function compareSecret(
   return isPrevious ? "previous" : "other";
 }
 
+/** A key that expires soon. */
+interface ExpiringKey {
+  readonly id: string;
+  readonly name: string;
+  readonly accountId: string;
+  readonly expiresAt: number;
+  readonly lastUsedAt: number | null;
+}
+
+/**
+ * Lists the keys that expire within some days, the first one first. Keys that were made for less than a day are left out:
+ * the playground makes them.
+ */
+export async function listExpiringKeys(
+  { db }: Pick<Store, "db">,
+  { now, days, limit }: { now: number; days: number; limit: number },
+): Promise<ExpiringKey[]> {
+  const rows = await db
+    .selectFrom("keys")
+    .select(["id", "name", "account_id", "expires_at", "last_used_at"])
+    .where("expires_at", ">", now)
+    .where("expires_at", "<=", now + days * dayMs)
+    .where("revoked_at", "is", null)
+    .where(({ eb, ref }) => eb(eb(ref("expires_at"), "-", ref("created_at")), ">", dayMs))
+    .orderBy("expires_at")
+    .limit(limit)
+    .execute();
+  return rows.map(({ id, name, account_id: accountId, expires_at: expiresAt, last_used_at: lastUsedAt }) => ({
+    ...{ id, name, accountId, lastUsedAt },
+    expiresAt: expiresAt as number,
+  }));
+}
+
 /** The names of keys by their ids; unknown ids are left out. */
 export async function readKeyNames(
   { db }: Pick<Store, "db">,

@@ -17,7 +17,6 @@ export {
   toStatementRows,
   toStatementsRow,
 } from "./describe-statement.ts";
-export { type DigestSpan, readDigestFigures } from "./digest-figures.ts";
 export { describeCharge, type ExplainedCharge, explainCharge } from "./explain-charge.ts";
 export { type CallsWanted, exportCalls, exportEnds, type WrittenCall } from "./export-calls.ts";
 export { type ProviderCalls, readProviderCalls } from "./incident.ts";
@@ -63,6 +62,7 @@ export {
   type SessionFigures,
 } from "./session-bill.ts";
 export type { SessionQuery } from "./session-rows.ts";
+export { pickMovers, readSpendChanges, type SpendChange } from "./spend-changes.ts";
 export {
   type MonthlyStatement,
   readMonthlyStatement,

@@ -1,6 +1,7 @@
 import { formatUsd } from "../../contract/index.ts";
-import { endOfPeriod, figureColumns, readSpentBudgets, type Store, startOfPeriod } from "../../db/index.ts";
-import { readFigures, readGroups, readLowWallets, readSum } from "../../reports/index.ts";
+import { endOfPeriod, readSpentBudgets, type Store, startOfPeriod } from "../../db/index.ts";
+import { listExpiringKeys } from "../../keys/index.ts";
+import { pickMovers, readFigures, readLowWallets, readSpendChanges, readSum } from "../../reports/index.ts";
 import { namesOf } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { nameOfModel } from "../forms/read-fields.ts";
@@ -15,12 +16,8 @@ const dayHours = 24;
 const moversDays = 7;
 /** Groups that are compared: those that spent the most. */
 const comparedMax = 200;
-const costPlace = figureColumns.indexOf("cost_nanodollars");
 const listedMax = 8;
-/**
- * Keys that expire within this time are listed, except keys that were made for less than a day, as the playground makes
- * them.
- */
+/** Keys that expire within this time are listed. */
 const expiryDays = 14;
 /** A budget is listed once this share of it is spent, or all of it will be at this pace. */
 const budgetShare = 0.9;
@@ -92,57 +89,35 @@ async function comparePeriods(store: Store, { from, until, beforeFrom, beforeUnt
   };
 }
 
-/** The accounts or models whose spend changed the most, of those that spent the most in both times together. */
+/** The accounts or models whose spend changed the most, of those that spent the most in both weeks together. */
 async function readMovers(deps: HttpDeps, group: "account" | "model", now: number) {
   const { store } = deps;
-  const lateStart = (Math.floor(now / dayMs) - moversDays + 1) * dayHours;
-  const starts = Array.from({ length: 2 * moversDays }, (_, day) => lateStart + (day - moversDays) * dayHours);
-  const query = { filter: {}, hours: dayHours, starts } as const;
-  const options = { group, rank: "cost", limit: comparedMax, charted: comparedMax } as const;
-  const { groups } = await readGroups(store, query, options);
-  const changes = groups.flatMap(({ value, byHour = new Map<number, readonly number[]>() }) => {
-    let [cost, before] = [0, 0];
-    for (const [hour, figures] of byHour) {
-      if (hour >= lateStart) cost += figures[costPlace] ?? 0;
-      else before += figures[costPlace] ?? 0;
-    }
-    return value === "" || cost === before ? [] : [{ value, cost, before }];
-  });
-  changes.sort((one, other) => Math.abs(other.cost - other.before) - Math.abs(one.cost - one.before));
-  const shown = changes.slice(0, listedMax);
-  const accounts = group === "account" ? shown.map(({ value }) => value) : [];
-  const owners = await namesOf(store, accounts);
-  return shown.map(({ value, cost, before }) => ({
+  const from = (Math.floor(now / dayMs) - moversDays + 1) * dayHours;
+  const period = { from, hours: moversDays * dayHours, step: dayHours, limit: comparedMax } as const;
+  const shown = pickMovers(await readSpendChanges(store, group, period), listedMax);
+  const owners = await namesOf(store, group === "account" ? shown.map(({ id }) => id) : []);
+  return shown.map(({ id: value, spendNanodollars, beforeNanodollars }) => ({
     value,
     name: owners.get(value)?.label ?? nameOfModel(deps, value) ?? value,
-    cost_usd: formatUsd(cost),
-    before_usd: formatUsd(before),
+    cost_usd: formatUsd(spendNanodollars),
+    before_usd: formatUsd(beforeNanodollars),
   }));
 }
 
 /** The keys that end next, the first one first. */
 async function readExpiringKeys(store: Store, now: number) {
-  const rows = await store.db
-    .selectFrom("keys")
-    .select(["id", "name", "account_id", "expires_at", "last_used_at"])
-    .where("expires_at", ">", now)
-    .where("expires_at", "<=", now + expiryDays * dayMs)
-    .where("revoked_at", "is", null)
-    .where(({ eb, ref }) => eb(eb(ref("expires_at"), "-", ref("created_at")), ">", dayMs))
-    .orderBy("expires_at")
-    .limit(listedMax)
-    .execute();
+  const keys = await listExpiringKeys(store, { now, days: expiryDays, limit: listedMax });
   const owners = await namesOf(
     store,
-    rows.map(({ account_id: accountId }) => accountId),
+    keys.map(({ accountId }) => accountId),
   );
-  return rows.map(({ id, name, account_id: account, expires_at: expires, last_used_at: used }) => ({
+  return keys.map(({ id, name, accountId: account, expiresAt, lastUsedAt }) => ({
     id,
     name,
     account,
     ...toOwnerJson(owners, account),
-    expires_at: toIso(expires),
-    last_used_at: toIso(used),
+    expires_at: toIso(expiresAt),
+    last_used_at: toIso(lastUsedAt),
   }));
 }
 

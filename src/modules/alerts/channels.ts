@@ -8,7 +8,7 @@ import { type Severity, toRank } from "./subject.ts";
 
 /** Where messages go; kept encrypted. */
 export interface Target {
-  /** URL of a webhook or service. A Slack URL is itself a secret. Absent for PagerDuty: that of its accounts in the US. */
+  /** URL of a webhook or service. A Slack URL is itself a secret. PagerDuty without one is sent to its US region. */
   readonly url?: string;
   /** Integration key of PagerDuty. */
   readonly routingKey?: string;

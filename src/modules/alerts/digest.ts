@@ -1,7 +1,9 @@
 import { type Database, readSpentBudgets, type Store } from "../../db/index.ts";
+import { listExpiringKeys } from "../../keys/index.ts";
 import type { ProviderHealth } from "../../providers/index.ts";
-import { readDigestFigures } from "../../reports/index.ts";
+import { pickMovers, type SpendChange } from "../../reports/index.ts";
 import { labelsOf } from "../../tenants/index.ts";
+import { readDigestFigures } from "./digest-figures.ts";
 import { type DigestPeriod, digestDays, lastDigestAt, nextDigestAt } from "./digest-times.ts";
 import type { AlertMessage } from "./message.ts";
 import { toLink } from "./pages.ts";
@@ -10,15 +12,13 @@ import { gatewayOwner } from "./rule-settings.ts";
 import { toDollars, toName } from "./rules.ts";
 
 const hourMs = 3_600_000;
-const dayMs = 24 * hourMs;
 /** Entries of a list. */
 const listedMax = 5;
-/** A budget is listed from this share on, and a key if it expires within these days. */
+/** A budget is listed once this share of it is spent, and a key if it expires within these days. */
 const budgetShare = 0.9;
 const expiryDays = 7;
 
 type DigestFigures = Awaited<ReturnType<typeof readDigestFigures>>;
-type DigestGroup = DigestFigures["accounts"][number];
 
 interface DigestDeps {
   readonly store: Store;
@@ -133,7 +133,7 @@ function compare(value: number, before: number): string {
   return percent === 0 ? "as the" : `${percent > 0 ? "+" : "−"}${Math.abs(percent)} % to the`;
 }
 
-function describeTop(groups: readonly DigestGroup[], nameOf: (id: string) => string): string[] {
+function describeTop(groups: readonly SpendChange[], nameOf: (id: string) => string): string[] {
   return groups
     .filter(({ spendNanodollars }) => spendNanodollars > 0)
     .sort((one, other) => other.spendNanodollars - one.spendNanodollars)
@@ -141,15 +141,10 @@ function describeTop(groups: readonly DigestGroup[], nameOf: (id: string) => str
     .map(({ id, spendNanodollars }) => `${nameOf(id)}: ${toDollars(spendNanodollars)}`);
 }
 
-function describeMovers(groups: readonly (DigestGroup & { readonly name: string })[]): string[] {
-  const changeOf = ({ spendNanodollars, beforeNanodollars }: DigestGroup) => spendNanodollars - beforeNanodollars;
-  return groups
-    .filter((group) => changeOf(group) !== 0)
-    .sort((one, other) => Math.abs(changeOf(other)) - Math.abs(changeOf(one)))
-    .slice(0, listedMax)
-    .map((group) => {
-      return `${group.name}: ${toDollars(group.beforeNanodollars)} → ${toDollars(group.spendNanodollars)}`;
-    });
+function describeMovers(groups: readonly (SpendChange & { readonly name: string })[]): string[] {
+  return pickMovers(groups, listedMax).map(({ name, beforeNanodollars, spendNanodollars }) => {
+    return `${name}: ${toDollars(beforeNanodollars)} → ${toDollars(spendNanodollars)}`;
+  });
 }
 
 async function describeRunningOut(
@@ -159,16 +154,7 @@ async function describeRunningOut(
   now: number,
 ): Promise<string[]> {
   const budgets = await readSpentBudgets(store, now, { leastShare: budgetShare, limit: listedMax });
-  const keys = await store.db
-    .selectFrom("keys")
-    .select(["name", "expires_at"])
-    .where("expires_at", ">", now)
-    .where("expires_at", "<=", now + expiryDays * dayMs)
-    .where("revoked_at", "is", null)
-    .where(({ eb, ref }) => eb(eb(ref("expires_at"), "-", ref("created_at")), ">", dayMs))
-    .orderBy("expires_at")
-    .limit(listedMax)
-    .execute();
+  const keys = await listExpiringKeys(store, { now, days: expiryDays, limit: listedMax });
   return [
     ...wallets
       .slice(0, listedMax)
@@ -183,8 +169,8 @@ async function describeRunningOut(
         const whose = name === "" ? toName(account) : `“${toName(name)}” of ${toName(account)}`;
         return `Budget of the ${subject.replace("_", " ")} ${whose}: ${toDollars(spent)} of ${toDollars(budget)}`;
       }),
-    ...keys.map(({ name, expires_at }) => {
-      return `API key “${toName(name)}” expires on ${new Date(expires_at ?? 0).toISOString().slice(0, 10)}`;
+    ...keys.map(({ name, expiresAt }) => {
+      return `API key “${toName(name)}” expires on ${new Date(expiresAt).toISOString().slice(0, 10)}`;
     }),
   ];
 }

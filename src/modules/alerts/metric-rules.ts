@@ -1,5 +1,6 @@
 import { checkName, GatewayError } from "../../contract/index.ts";
 import type { Database, Store } from "../../db/index.ts";
+import { readKeyNames } from "../../keys/index.ts";
 import { type MeasureQuery, type Measures, measureCalls, measureSameHours } from "../../reports/index.ts";
 import { labelsOf } from "../../tenants/index.ts";
 import { type Finding, toDollars, toName } from "./rules.ts";
@@ -172,10 +173,8 @@ async function readNames(db: Store["db"], rules: readonly MetricRule[]): Promise
   const idsOf = (scope: MetricRule["scope"]) =>
     rules.filter((rule) => rule.scope === scope).map((rule) => rule.subject);
   const ofAccounts = await labelsOf({ db }, idsOf("account"));
-  const keys = idsOf("key");
-  const ofKeys =
-    keys.length === 0 ? [] : await db.selectFrom("keys").select(["id", "name"]).where("id", "in", keys).execute();
-  return new Map([...ofAccounts, ...ofKeys.map(({ id, name }) => [id, name] as const)]);
+  const ofKeys = await readKeyNames({ db }, idsOf("key"));
+  return new Map([...ofAccounts, ...ofKeys]);
 }
 
 function toSubject({ scope, subject }: MetricRule, name = subject): OwnedSubject {

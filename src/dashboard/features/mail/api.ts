@@ -3,7 +3,7 @@ import { organization, request, slowRefresh } from "../../data/api.ts";
 
 const { mail_server: mailServer } = organization;
 
-export async function getMailServer() {
+async function getMailServer() {
   const { server, from_environment } = await request(mailServer.get());
   return { smtp: server && { ...server, from_environment } };
 }
@@ -12,8 +12,7 @@ export type SmtpServer = NonNullable<Awaited<ReturnType<typeof getMailServer>>["
 
 export const useMailServer = () => useSWR("mail-server", getMailServer, slowRefresh);
 
-/** The alerts of the gateway depend on whether there is a mail server. */
-const refresh = () => Promise.all([mutate("mail-server"), mutate("alerts-admin")]);
+const refresh = () => mutate("mail-server");
 
 export async function setSmtp(smtp: Parameters<typeof mailServer.put>[0]): Promise<void> {
   await request(mailServer.put(smtp));

@@ -61,7 +61,7 @@ function MailServer({ smtp }: { smtp: SmtpServer | null }) {
       {open === "edit" && <MailServerDialog smtp={smtp} onClose={close} />}
       {open === "remove" && (
         <Confirm title="Remove the mail server?" action="Remove" act={removeSmtp} onClose={close}>
-          Email alerts are no longer sent, including alerts to account holders.
+          Invitations and alerts are no longer sent by email, including alerts to account holders.
         </Confirm>
       )}
     </Section>

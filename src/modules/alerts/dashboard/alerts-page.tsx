@@ -1,5 +1,6 @@
 import { Link } from "wouter";
 import { useMayAdminister } from "../../../dashboard/data/roles.ts";
+import { useMailServer } from "../../../dashboard/features/mail/api.ts";
 import { MailSection } from "../../../dashboard/features/mail/mail-section.tsx";
 import { formatAge, formatMoment } from "../../../dashboard/format.ts";
 import { Button } from "../../../dashboard/kit/button.tsx";
@@ -32,7 +33,9 @@ export default function AlertsPage() {
 }
 
 function Alerts({ data }: { data: AdminAlerts }) {
-  const { active, history, rules, metric_rules: metricRules, channels, has_mail: hasMail } = data;
+  const { active, history, rules, metric_rules: metricRules, channels } = data;
+  const { data: mail } = useMailServer();
+  const hasMail = (mail?.smtp ?? null) !== null;
   const [tab, setTab] = useChoice("tab", tabs);
   return (
     <div className="stack">

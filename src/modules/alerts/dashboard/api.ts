@@ -7,7 +7,6 @@ import {
   request,
   slowRefresh,
 } from "../../../dashboard/data/api.ts";
-import { getMailServer } from "../../../dashboard/features/mail/api.ts";
 import type { OrganizationAlerts } from "../organization-routes.ts";
 import type { OwnAlertsApi } from "../page-routes.ts";
 
@@ -33,13 +32,12 @@ const getOwnAlerts = () => request(api.alerts.get());
 
 /** Alerts of the gateway, in the same form as an account's alerts. */
 async function getAdminAlerts() {
-  const [active, ended, rules, metricRules, channels, { smtp }] = await Promise.all([
+  const [active, ended, rules, metricRules, channels] = await Promise.all([
     getActiveAlerts(),
     listAlerts("ended"),
     readPages((query) => request(alerts.rules.get({ query }))),
     readPages((query) => request(alerts.metric_rules.get({ query }))),
     readPages((query) => request(alerts.channels.get({ query }))),
-    getMailServer(),
   ]);
   return {
     active,
@@ -56,7 +54,6 @@ async function getAdminAlerts() {
       sent_at: fromSeconds(channel.sent_at),
       error_at: fromSeconds(channel.error_at),
     })),
-    has_mail: smtp !== null,
   };
 }
 
