@@ -1,6 +1,6 @@
 import { crc32, deflateSync } from "node:zlib";
 import { type AnswerOf, type Call, fromIterable, type Handler } from "modelgate/plugin";
-import type { ImageEditsRequest, ImageStream } from "../../src/provider/index.ts";
+import { getDisplayName, type ImageEditsRequest, type ImageStream } from "../../src/provider/index.ts";
 import { applyFaults, failWhole, readFaults } from "./faults.ts";
 import { hashText } from "./reply.ts";
 
@@ -23,7 +23,10 @@ export const image: Handler<"images"> = async (call) => {
     (side) => Math.min(Number(side), sideMax),
   );
   const images = Array.from({ length: request.n ?? 1 }, (_, index) => ({
-    data: toPng(draw(width, height, hashText(`${text}/${index}`)), `Simulated by the sandbox for ${model.id}`),
+    data: toPng(
+      draw(width, height, hashText(`${text}/${index}`)),
+      `Simulated by the sandbox for ${getDisplayName(model)}`,
+    ),
     mediaType: "image/png",
     revisedPrompt: `[sandbox] ${text}`,
   }));

@@ -1,7 +1,7 @@
 import type { ChatRequest, FinishReason, Message, Model } from "modelgate/plugin";
 import type { ChatUsage } from "../../src/contract/index.ts";
 import { readToolChoice } from "../../src/protocols/tools.ts";
-import type { Tool, ToolCall } from "../../src/provider/index.ts";
+import { getDisplayName, type Tool, type ToolCall } from "../../src/provider/index.ts";
 import { createExample, findSchema } from "./example.ts";
 
 /** One simulated choice, whole. */
@@ -16,7 +16,7 @@ export interface Reply {
 export function replyTo(request: ChatRequest, model: Model, prompt: string, choice: number): Reply {
   const toolCalls = chooseToolCalls(request, prompt, choice);
   const reasoning = reasons(request)
-    ? toPieces(`[sandbox] ${model.id} thinks about ${toPieces(prompt).length} words.`)
+    ? toPieces(`[sandbox] ${getDisplayName(model)} thinks about ${toPieces(prompt).length} words.`)
     : [];
   if (toolCalls.length > 0) return { reasoning, content: [], toolCalls, finishReason: "tool_calls" };
   const text = stopped(textFor(request, model, prompt, choice), request.stop);
@@ -60,7 +60,7 @@ function textFor(request: ChatRequest, model: Model, prompt: string, choice: num
   const { response_format: format } = request;
   if (format?.type === "json_object") {
     const schema = findSchema(request.messages.map(getText).join("\n"));
-    const echo = { sandbox: true, model: model.id, echo: prompt };
+    const echo = { sandbox: true, model: getDisplayName(model), echo: prompt };
     return JSON.stringify(schema === undefined ? echo : createExample({ type: "object", ...schema }, "sandbox"));
   }
   if (format?.type === "json_schema") return JSON.stringify(createExample(format.json_schema.schema, prompt));
@@ -71,7 +71,7 @@ function textFor(request: ChatRequest, model: Model, prompt: string, choice: num
   const variant = [choice > 0 && `choice ${choice}`, typeof request.seed === "number" && `seed ${request.seed}`].filter(
     Boolean,
   );
-  return `[sandbox] ${model.id} echoes${variant.length === 0 ? "" : ` (${variant.join(", ")})`}: ${input}${beside}`;
+  return `[sandbox] ${getDisplayName(model)} echoes${variant.length === 0 ? "" : ` (${variant.join(", ")})`}: ${input}${beside}`;
 }
 
 const stopCharactersMax = 256;

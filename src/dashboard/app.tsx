@@ -6,7 +6,7 @@ import { JoinPage } from "./features/auth/join-page.tsx";
 import { useLinkToken } from "./features/auth/link-token.ts";
 import { NewPassword } from "./features/auth/new-password.tsx";
 import { useProgramRequest } from "./features/auth/program-request.ts";
-import { SignIn } from "./features/auth/sign-in.tsx";
+import { SignIn, type TemporarySignIn } from "./features/auth/sign-in.tsx";
 import { SignUp } from "./features/auth/sign-up.tsx";
 import { useEmailLink } from "./features/auth/verify-email.tsx";
 import { LoadError } from "./kit/feedback.tsx";
@@ -37,12 +37,14 @@ function Session({ isOut }: { isOut: boolean }) {
   const [invitation, dismissInvitation] = useLinkToken("invitation");
   const [team, dismissTeam] = useLinkToken("team", true);
   const [program, dismissProgram] = useProgramRequest();
+  const [temporary, setTemporary] = useState<TemporarySignIn>();
   useEmailLink(error === undefined ? me : undefined);
   if (invitation !== undefined) return <InvitationPage token={invitation} onDismiss={dismissInvitation} />;
   if (team !== undefined && (isSignedOut || me?.password_is_temporary === false)) {
     return <JoinPage token={team} me={isSignedOut ? undefined : me} onDismiss={dismissTeam} />;
   }
-  if (isSignedOut) return <SignedOut />;
+  if (temporary !== undefined) return <NewPassword me={temporary.me} typedPassword={temporary.password} />;
+  if (isSignedOut) return <SignedOut onTemporary={setTemporary} />;
   if (me?.password_is_temporary === true) return <NewPassword me={me} />;
   if (me !== undefined && program !== undefined) {
     const props = { me, asked: program, onDismiss: dismissProgram };
@@ -57,7 +59,8 @@ function Session({ isOut }: { isOut: boolean }) {
   );
 }
 
-function SignedOut() {
+function SignedOut({ onTemporary }: { onTemporary: (signedIn: TemporarySignIn) => void }) {
   const [isSigningUp, setSigningUp] = useState(false);
-  return isSigningUp ? <SignUp onSignIn={() => setSigningUp(false)} /> : <SignIn onSignUp={() => setSigningUp(true)} />;
+  if (isSigningUp) return <SignUp onSignIn={() => setSigningUp(false)} />;
+  return <SignIn onSignUp={() => setSigningUp(true)} onTemporary={onTemporary} />;
 }

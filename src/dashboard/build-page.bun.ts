@@ -1,13 +1,14 @@
 import { join } from "node:path";
+import { makeMarkdownFiles } from "./features/help/markdown-files.ts";
 
 export interface BuiltFile {
-  /** Such as `/assets/index-e3x037yk.js` or `/index.html`. */
+  /** Such as `/assets/index-e3x037yk.js`, `/index.html` or `/help/api.md`. */
   readonly path: string;
   readonly mediaType: string;
   readonly bytes: Blob;
 }
 
-/** Bundles the dashboard: on the first request when run from source, at build time for the binary. */
+/** Bundles the dashboard with the documentation for programs: on the first request when run from source, at build time for the binary. */
 export async function buildPage(): Promise<BuiltFile[]> {
   const built = await Bun.build({
     entrypoints: [join(import.meta.dir, "index.html")],
@@ -32,7 +33,8 @@ export async function buildPage(): Promise<BuiltFile[]> {
   );
   // Browsers ask for this name at pages without an icon of their own, such as /docs.
   const icon = files.find(({ path }) => /^\/assets\/icon-[^/]*\.svg$/.test(path));
-  return icon === undefined ? files : [...files, { ...icon, path: "/favicon.ico" }];
+  const documents = (await makeMarkdownFiles()).map(({ text, ...file }) => ({ ...file, bytes: new Blob([text]) }));
+  return [...files, ...(icon === undefined ? [] : [{ ...icon, path: "/favicon.ico" }]), ...documents];
 }
 
 /** Moves the stylesheet behind the frame of the page: in the head it would hold back the first paint. */

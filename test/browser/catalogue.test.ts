@@ -20,7 +20,7 @@ describe.skipIf(!hasChromium)("the catalogue", () => {
       await signInFirst(page, dashboard.gateway);
       await search(page, "gpt-4.1-nano");
       expect(await findViolations(page)).toEqual([]);
-      await page.getByRole("button", { name: "famA-4.1-nano", exact: true }).click();
+      await page.getByRole("button", { name: "gpt-4.1-nano", exact: true }).click();
       await page.getByText("A call with 1,000 input and 500 output tokens costs $0.0003.").waitFor();
       await page.getByLabel("Input tokens (USD)").fill("much");
       await page.getByText("has no known cost").waitFor();
@@ -34,20 +34,20 @@ describe.skipIf(!hasChromium)("the catalogue", () => {
       await page.getByLabel("Priority").fill("7");
       expect(await findViolations(page)).toEqual([]);
       await page.getByRole("button", { name: "Save", exact: true }).click();
-      await page.getByText("famA-4.1-nano saved").waitFor();
+      await page.getByText("gpt-4.1-nano saved").waitFor();
       const [row] = readRows();
       expect(Object.keys(row)).toEqual(["id", "aliases", "price", "priority"]);
       expect(row.price).toMatchObject({ inputToken: { usd: "0.30", per: 1_000_000 }, markupPercent: 10 });
       await page.getByText("yours").waitFor();
 
-      await page.getByRole("button", { name: "famA-4.1-nano", exact: true }).click();
+      await page.getByRole("button", { name: "gpt-4.1-nano", exact: true }).click();
       await page.getByRole("button", { name: "Reset price" }).click();
       expect(await page.getByLabel("Input tokens (USD)").inputValue()).toBe("0.10");
       expect(await findViolations(page)).toEqual([]);
       await page.getByRole("button", { name: "Save", exact: true }).click();
       await page.getByRole("dialog").waitFor({ state: "detached" });
       expect(readRows()).toEqual([{ id: "famA-4.1-nano", aliases: ["gpt-4.1-nano", "nano"], priority: 7 }]);
-      await page.getByRole("button", { name: "famA-4.1-nano", exact: true }).click();
+      await page.getByRole("button", { name: "gpt-4.1-nano", exact: true }).click();
       await page.getByRole("button", { name: "Reset all…" }).click();
       await page.getByRole("button", { name: "Reset model" }).click();
       await page.getByText("has its provider").waitFor();
@@ -61,7 +61,7 @@ describe.skipIf(!hasChromium)("the catalogue", () => {
       await signIn(page, "owner@localhost");
       await search(page, "gpt-4.1-nano");
       const change = async (choice: string) => {
-        await page.getByRole("button", { name: "famA-4.1-nano", exact: true }).click();
+        await page.getByRole("button", { name: "gpt-4.1-nano", exact: true }).click();
         await page.getByLabel("Reasoning", { exact: true }).selectOption(choice);
         expect(await findViolations(page)).toEqual([]);
         await page.getByRole("button", { name: "Save", exact: true }).click();
@@ -74,7 +74,7 @@ describe.skipIf(!hasChromium)("the catalogue", () => {
       await change("May hide its reasoning");
       await change("Automatic");
       expect(existsSync(file())).toBe(false);
-      await page.getByRole("button", { name: "famA-4.1-nano", exact: true }).click();
+      await page.getByRole("button", { name: "gpt-4.1-nano", exact: true }).click();
       expect(await page.getByLabel("Reasoning", { exact: true }).inputValue()).toBe("no");
     }));
 
@@ -85,18 +85,18 @@ describe.skipIf(!hasChromium)("the catalogue", () => {
       const statusOf = async (model: string) => (await gateway.post("/chat/completions", { model, messages })).status;
       await signIn(page, "owner@localhost");
       await search(page, "famA-4o-mini");
-      await page.getByRole("button", { name: "Disable famA-4o-mini of openai" }).click();
-      await page.getByText("famA-4o-mini is disabled").waitFor();
+      await page.getByRole("button", { name: "Disable gpt-4o-mini of openai" }).click();
+      await page.getByText("gpt-4o-mini is disabled").waitFor();
       expect(await statusOf("famA-4o-mini")).toBe(400);
-      await page.getByRole("button", { name: "Enable famA-4o-mini of openai" }).click();
-      await page.getByText("famA-4o-mini is enabled").waitFor();
+      await page.getByRole("button", { name: "Enable gpt-4o-mini of openai" }).click();
+      await page.getByText("gpt-4o-mini is enabled").waitFor();
       expect(await statusOf("famA-4o-mini")).toBe(200);
       expect(existsSync(file())).toBe(false);
       await page.getByLabel("Search models").fill("famA/oss-20b");
-      await page.getByRole("button", { name: "Disable famA/oss-20b of groq" }).click();
-      await page.getByText("famA/oss-20b is disabled").waitFor();
-      await page.getByRole("button", { name: "Enable famA/oss-20b of groq" }).click();
-      await page.getByText("famA/oss-20b is enabled").waitFor();
+      await page.getByRole("button", { name: "Disable openai/gpt-oss-20b of groq" }).click();
+      await page.getByText("openai/gpt-oss-20b is disabled").waitFor();
+      await page.getByRole("button", { name: "Enable openai/gpt-oss-20b of groq" }).click();
+      await page.getByText("openai/gpt-oss-20b is enabled").waitFor();
       await page.getByRole("button", { name: "Add model" }).click();
       await page.getByLabel("Model ID").fill("house-model");
       await page.getByLabel("Provider", { exact: true }).selectOption("openai");
@@ -178,8 +178,8 @@ describe.skipIf(!hasChromium)("the catalogue", () => {
       await dashboard.visit(async (other) => {
         await signIn(other, "owner@localhost");
         await search(other, "famA-5");
-        await other.getByRole("button", { name: "Disable famA-5 of openai" }).click();
-        await other.getByText("famA-5 is disabled").waitFor();
+        await other.getByRole("button", { name: "Disable gpt-5 of openai" }).click();
+        await other.getByText("gpt-5 is disabled").waitFor();
       });
       await text.fill("{}");
       await page.getByRole("button", { name: "Save", exact: true }).click();
@@ -192,14 +192,14 @@ describe.skipIf(!hasChromium)("the catalogue", () => {
     dashboard.visit(async (page) => {
       await signIn(page, "owner@localhost");
       await search(page, "famA-5");
-      await page.getByRole("button", { name: "famA-5", exact: true }).click();
+      await page.getByRole("button", { name: "gpt-5", exact: true }).click();
       await page.getByRole("button", { name: "Reset all…" }).click();
       const before = readRows();
       await dashboard.visit(async (other) => {
         await signIn(other, "owner@localhost");
         await search(other, "famA-4o-mini");
-        await other.getByRole("button", { name: "Disable famA-4o-mini of openai" }).click();
-        await other.getByText("famA-4o-mini is disabled").waitFor();
+        await other.getByRole("button", { name: "Disable gpt-4o-mini of openai" }).click();
+        await other.getByText("gpt-4o-mini is disabled").waitFor();
       });
       await page.getByRole("button", { name: "Reset model" }).click();
       await page.getByText("Models and prices have changed since you read them").waitFor();

@@ -2,7 +2,16 @@ import { describe, expect, test } from "bun:test";
 import type { Page, Route } from "playwright-core";
 import { isLong } from "../support/long.ts";
 import { hasChromium } from "./chromium.ts";
-import { createUser, goTo, seeFirstPage, seeHeading, signIn, signInFirstByForm, useDashboard } from "./dashboard.ts";
+import {
+  createUser,
+  goTo,
+  interruptFirstSignIn,
+  seeFirstPage,
+  seeHeading,
+  signIn,
+  signInFirstByForm,
+  useDashboard,
+} from "./dashboard.ts";
 
 const steps = (page: Page) => page.getByRole("region", { name: "Getting started" });
 
@@ -15,6 +24,14 @@ async function describeChatAlone(route: Route): Promise<void> {
 
 describe.skipIf(!hasChromium)("the first hour", () => {
   const dashboard = useDashboard({ MODELGATE_BOOTSTRAP_KEY: "" });
+
+  test("a generated password is asked for again only when the page has forgotten it", () =>
+    dashboard.visit(async (page) => {
+      await interruptFirstSignIn(page, dashboard.gateway);
+      await page.getByLabel("Current password").waitFor();
+      await page.getByRole("button", { name: "Sign out" }).click();
+      await seeHeading(page, "Sign in");
+    }));
 
   test("a checklist counts what is done, until it is hidden", () =>
     dashboard.visit(async (page) => {

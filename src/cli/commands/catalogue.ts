@@ -25,6 +25,7 @@ export const models = defineCommand({
     const described = toCatalogueRows(snapshot.plugins).map(({ model, plugin }) => {
       const json = {
         id: model.id,
+        name: getDisplayName(model),
         aliases: model.aliases ?? [],
         capability: model.capability,
         premium: model.premium,
@@ -34,8 +35,8 @@ export const models = defineCommand({
         served: getServedBy(plugin, { states: live?.plugins ?? snapshot.states }),
       };
       const quota = json.premium ? "paid" : "free quota";
-      const name = getDisplayName(model);
-      const label = name === model.id ? name : `${name} (${model.id})`;
+      const { id, name } = json;
+      const label = name === id ? name : `${name} (${id})`;
       return { json, row: [label, json.capability, quota, formatPrice(model), json.served] };
     });
     const list = columns(described.map(({ row }) => row));
@@ -93,8 +94,8 @@ export const catalogueCheck = defineCommand({
       rows.filter(({ model }) => hasFinding[finding](model, now)).map((row) => toFindingJson(row, finding)),
     );
     if (matches.length === 0) return { json: matches, text: `No findings in ${rows.length} rows` };
-    const cells = matches.map(({ finding, model, plugin, retired_on, successor }) => {
-      return [finding, model, plugin, retired_on ?? "", successor === null ? "" : `successor: ${successor}`];
+    const cells = matches.map(({ finding, name, plugin, retired_on, successor }) => {
+      return [finding, name, plugin, retired_on ?? "", successor === null ? "" : `successor: ${successor}`];
     });
     return { json: matches, text: columns(cells) };
   },
@@ -102,5 +103,5 @@ export const catalogueCheck = defineCommand({
 
 function toFindingJson({ model, plugin }: CatalogueRow, finding: Finding) {
   const { id, retiredOn = null, successor = null } = model;
-  return { finding, model: id, plugin: plugin.name, retired_on: retiredOn, successor };
+  return { finding, model: id, name: getDisplayName(model), plugin: plugin.name, retired_on: retiredOn, successor };
 }

@@ -235,7 +235,9 @@ export const providerTest = defineCommand({
       const other = `test it on the dashboard, by POST /organization/providers/${args.NAME}/test, or set ${variable} here`;
       throw new UsageError(`The running gateway has ${variable} in its environment, which this shell lacks; ${other}`);
     });
-    const text = (json.error && toTerminalLine(json.error)) ?? `${json.host} answered ${json.model} in ${json.ms} ms`;
+    const nameOf = await readModelNames(context, input.config);
+    const answered = json.model === null ? "" : ` ${nameOf(json.model)}`;
+    const text = (json.error && toTerminalLine(json.error)) ?? `${json.host} answered${answered} in ${json.ms} ms`;
     return { json, text, exitCode: json.ok ? exitCodes.success : exitCodes.failed };
   },
 });

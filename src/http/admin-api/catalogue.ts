@@ -4,6 +4,7 @@ import { GatewayError, nullable, quoteValue } from "../../contract/index.ts";
 import { inTransaction } from "../../db/index.ts";
 import { describeRoutes } from "../../kernel/index.ts";
 import type { ApiAdministrator } from "../../keys/index.ts";
+import { getDisplayName, type Model } from "../../provider/index.ts";
 import { getTerms, type PlannedProviders, parseFile, setRow, setTerms } from "../../providers/index.ts";
 import { PluginError } from "../../sdk/errors.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -73,6 +74,7 @@ const model = {
   object: Type.Literal("organization.catalogue.model"),
   plugin: Type.String(),
   model: Type.String(),
+  name: Type.String({ description: "The name that clients write; its other names are `model` and `row.aliases`" }),
   row: Type.Record(Type.String(), Type.Unknown(), { description: "All layers combined: the active values" }),
   base: nullable(Type.Record(Type.String(), Type.Unknown(), { description: "The plugin's own row" })),
   signed: nullable(Type.Record(Type.String(), Type.Unknown(), { description: "The row of a signed price file" })),
@@ -375,6 +377,7 @@ function listModels({ catalogue, kernel }: HttpDeps) {
       object: "organization.catalogue.model" as const,
       ...layers,
       model,
+      name: getDisplayName({ upstreamId: model, ...(layers.row as Partial<Model>), id: model }),
       base: base ?? null,
       signed: signed ?? null,
       own: own ?? null,

@@ -1,6 +1,7 @@
 import { type Capability, type GatewayError, UpstreamError } from "../../contract/index.ts";
 import { type Attempt, ClientCall, type ExchangeAnswer, runCall } from "../../kernel/index.ts";
 import { RefusedKeyError } from "../../keys/index.ts";
+import { getDisplayName } from "../../provider/index.ts";
 import type { CallWatch, HttpDeps } from "../deps.ts";
 import { type CallRequest, type HttpCall, readClientRequestId } from "./http-call.ts";
 
@@ -101,6 +102,7 @@ export function recordEnd(deps: HttpDeps, call: ClientCall, httpRequest: Request
     protocol: request.protocol,
     session: request.session,
     model: run?.model,
+    model_name: run === undefined ? undefined : getDisplayName(run.modelEntry.model),
     plugin: run?.plugin,
     status: call.status,
     state,

@@ -78,13 +78,22 @@ export function pagesFirst(site: StaticAssets) {
   };
 }
 
-/** The dashboard: the same page at each of its paths, and its assets. */
+/** The documentation for programs, by the convention of https://llmstxt.org. */
+const programPaths = ["/llms.txt", "/llms-full.txt"] as const;
+
+/** The dashboard: the same page at each of its paths, and its assets; the documentation also as Markdown. */
 export function staticRoutes(site: StaticAssets): Route[] {
   const get = (path: string, answer: Route["answer"]): Route => ({ method: "GET", path, answer });
   return [
     get("/assets/:file", ({ request, params }) => answer(site, request, `/assets/${params.file}`)),
     get("/favicon.ico", ({ request }) => answer(site, request, "/favicon.ico")),
-    ...pagePaths.map((path) => get(path, ({ request }) => answer(site, request, "/index.html"))),
+    ...programPaths.map((path) => get(path, ({ request }) => answer(site, request, path))),
+    ...pagePaths.map((path) =>
+      get(path, ({ request, params }) => {
+        const isMarkdown = path === "/help/*" && /^[\w-]+\.md$/.test(params["*"] ?? "");
+        return answer(site, request, isMarkdown ? `/help/${params["*"]}` : "/index.html");
+      }),
+    ),
   ];
 }
 

@@ -168,7 +168,7 @@ describe("models", () => {
 describe("catalogue check", () => {
   const check = (changes: Parameters<typeof makeRow>[0]) =>
     bench({ plugins: [makePlugin("acme", [makeRow(changes)])] }).json("catalogue", "check");
-  const finding = { model: "acme-1", plugin: "acme", retired_on: null, successor: null };
+  const finding = { model: "acme-1", name: "acme-1", plugin: "acme", retired_on: null, successor: null };
 
   test.each([
     [{}, []],

@@ -1,5 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
+import { readConfig } from "../../../src/config/index.ts";
+import { helpPages } from "../../../src/dashboard/features/help/pages.ts";
 import { openSite } from "../../../src/dashboard/open-site.bun.ts";
 import { pagePaths } from "../../../src/http/lifecycle/static-assets.ts";
 import { expectError } from "../../support/expect-error.ts";
@@ -8,9 +10,10 @@ import { httpOf } from "../../unit/http/support.ts";
 /** What a page may load before anything is seen of it, compressed. */
 const firstLoadBytesMax = 120_000;
 
-const { app } = httpOf(undefined, { site: openSite() });
-const get = (path: string, headers: Record<string, string> = {}) =>
-  app.handle(new Request(new URL(path, "http://gateway.example"), { headers }));
+const site = openSite();
+const { app } = httpOf(undefined, { site });
+const get = (path: string, headers: Record<string, string> = {}, method = "GET") =>
+  app.handle(new Request(new URL(path, "http://gateway.example"), { headers, method }));
 
 async function linksOf(path: string): Promise<string[]> {
   const page = await (await get(path)).text();
@@ -113,5 +116,64 @@ describe("the dashboard", () => {
       const sum = sizes.reduce((total, size) => total + size, 0);
       expect([encoding, sum < firstLoadBytesMax, sum > 20_000]).toEqual([encoding, true, true]);
     }
+  });
+});
+
+describe("the documentation for programs", () => {
+  const linksIn = (text: string) =>
+    [...text.matchAll(/\]\((\/[^)#]*)(?:#[^)]*)?\)/g)].map(([, link]) => link as string);
+
+  test("is an index by the convention of llms.txt: a title, a summary, and sections of links", async () => {
+    const response = await get("/llms.txt");
+    expect([response.status, response.headers.get("content-type")]).toEqual([200, "text/plain; charset=utf-8"]);
+    const text = await response.text();
+    expect(text).toMatch(/^# modelgate\n\n> .+/);
+    const lines = text.split("\n").slice(text.split("\n").findIndex((line) => line.startsWith("## ")));
+    for (const line of lines) expect(line).toMatch(/^$|^## .+|^- \[[^\]]+\]\(\/[^)]+\): .+/);
+    expect(linksIn(text)).toContain("/help/api.md");
+    const pages = linksIn(text).filter((link) => link.startsWith("/help/"));
+    expect(pages).toHaveLength(helpPages.length);
+  });
+
+  test("has no link that leads nowhere, in the index and in the pages", async () => {
+    const index = linksIn(await (await get("/llms.txt")).text());
+    const pages = index.filter((link) => link.endsWith(".md"));
+    const texts = await Promise.all(pages.map(async (page) => (await get(page)).text()));
+    const links = new Set([...index, ...texts.flatMap(linksIn)]);
+    for (const link of links) {
+      const response = await get(link);
+      expect([link, response.status]).toEqual([link, 200]);
+      const mediaType = link.endsWith(".md") ? "text/markdown; charset=utf-8" : expect.any(String);
+      expect(response.headers.get("content-type")).toEqual(mediaType);
+    }
+    // A page that is not served is a link to the repository, and no page has a link to a file beside it.
+    for (const text of texts) expect(text).not.toMatch(/\]\((?!https?:|\/|#|mailto:)[^()\s]+\)/);
+  });
+
+  test("has each page, and all of them in one file", async () => {
+    const page = await (await get("/help/billing.md")).text();
+    expect(page).toStartWith("# ");
+    const full = await get("/llms-full.txt");
+    expect(full.headers.get("content-type")).toBe("text/plain; charset=utf-8");
+    expect(await full.text()).toContain(page.trimEnd());
+    await expectError(await get("/help/nothing.md"), { status: 404, code: "not_found" });
+    expect(await (await get("/help/billing")).text()).toContain('<div id="root">');
+  });
+
+  test.each(["/llms.txt", "/llms-full.txt", "/help/api.md"])("%s is revalidated, and answers HEAD", async (path) => {
+    const whole = await get(path);
+    expect(whole.headers.get("cache-control")).toBe("no-cache");
+    const again = await get(path, { "if-none-match": whole.headers.get("etag") ?? "" });
+    expect([again.status, await again.text()]).toEqual([304, ""]);
+    const head = await get(path, {}, "HEAD");
+    expect([head.status, await head.text()]).toEqual([200, ""]);
+    expect(head.headers.get("content-type")).toBe(whole.headers.get("content-type"));
+  });
+
+  test.each(["/", "/v1/gate"])("is at the root of the host, whatever the base path of the API is: %s", async (base) => {
+    const other = httpOf(undefined, { config: readConfig({ BASE_PATH: base }), site });
+    const { status, headers } = await other.app.handle(new Request("http://gateway.example/help/api.md"));
+    expect([status, headers.get("content-type")]).toEqual([200, "text/markdown; charset=utf-8"]);
+    expect((await other.app.handle(new Request("http://gateway.example/llms.txt"))).status).toBe(200);
   });
 });

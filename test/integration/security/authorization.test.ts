@@ -248,7 +248,7 @@ const pages = [
   "docs",
 ];
 const docsFiles = ["swagger-ui.css", "swagger-ui.js", "page.css", "icon.svg", "start.js"].map((name) => `docs/${name}`);
-for (const path of [...pages, ...docsFiles, "favicon.ico", "health", "healthz", "readyz"])
+for (const path of [...pages, ...docsFiles, "favicon.ico", "llms.txt", "llms-full.txt", "health", "healthz", "readyz"])
   rows[`GET /${path}`] = open(200);
 const adminLists =
   "accounts accounts.csv api-keys attention audit audit.csv audit.jsonl budgets groups health home settings statements statements.csv";

@@ -1,6 +1,7 @@
 import { useState } from "react";
 import { useGateway } from "../../data/api.ts";
-import { reloadSession, signIn, signInWithSso } from "../../data/session.ts";
+import { getMe } from "../../data/calls.ts";
+import { type Me, reloadSession, signIn, signInWithSso } from "../../data/session.ts";
 import { Button, LinkButton } from "../../kit/button.tsx";
 import { Callout } from "../../kit/feedback.tsx";
 import { PasswordField, TextField } from "../../kit/field.tsx";
@@ -16,7 +17,19 @@ const ssoErrors = new Map([
   ["unavailable", "The identity provider is not responding. Try again."],
 ]);
 
-export function SignIn({ onSignUp }: { onSignUp: () => void }) {
+/** A sign-in with a generated password, which has to be replaced first. */
+export interface TemporarySignIn {
+  readonly me: Me;
+  readonly password: string;
+}
+
+interface SignInProps {
+  onSignUp: () => void;
+  /** Absent: the page is loaded again, as after any other sign-in. */
+  onTemporary?: ((signedIn: TemporarySignIn) => void) | undefined;
+}
+
+export function SignIn({ onSignUp, onTemporary }: SignInProps) {
   const { data: gateway } = useGateway();
   const [failure, setFailure] = useState(consumeSignInError);
   const [needsCode, setNeedsCode] = useState(false);
@@ -38,17 +51,30 @@ export function SignIn({ onSignUp }: { onSignUp: () => void }) {
       }
     >
       <Callout tone="bad">{failure}</Callout>
-      <PasswordForm onStart={() => setFailure(undefined)} onCodeRequired={() => setNeedsCode(true)} />
+      <PasswordForm
+        onStart={() => setFailure(undefined)}
+        onCodeRequired={() => setNeedsCode(true)}
+        onTemporary={onTemporary}
+      />
       {gateway?.oidc === true && <SsoButton />}
     </AuthCard>
   );
 }
 
-function PasswordForm({ onStart, onCodeRequired }: { onStart: () => void; onCodeRequired: () => void }) {
+function PasswordForm({
+  onStart,
+  onCodeRequired,
+  onTemporary,
+}: {
+  onStart: () => void;
+  onCodeRequired: () => void;
+} & Pick<SignInProps, "onTemporary">) {
   const form = useForm({ email: "", password: "" }, async ({ email, password }) => {
     onStart();
-    if ((await signIn(email, password)) === "code") onCodeRequired();
-    else await reloadSession();
+    if ((await signIn(email, password)) === "code") return onCodeRequired();
+    const me = onTemporary && (await getMe().catch(() => undefined));
+    if (me?.password_is_temporary !== true) return await reloadSession();
+    onTemporary?.({ me, password });
   });
   return (
     <Form form={form} isNative>

@@ -30,6 +30,8 @@ export interface CatalogueModel {
   readonly id: string;
   readonly plugin: string;
   readonly model: string;
+  /** The name that clients write. */
+  readonly name: string;
   readonly base: ModelRow | null;
   readonly signed: FileRow | null;
   readonly own: FileRow | null;

@@ -63,7 +63,7 @@ export default function CataloguePage() {
     const row = toRow(draft, under, model.row.price);
     try {
       await writeRow(model.plugin, model.model, row, document.revision);
-      toast(`${model.model} is ${draft.disabled ? "disabled" : "enabled"}`);
+      toast(`${model.name} is ${draft.disabled ? "disabled" : "enabled"}`);
     } catch (thrown) {
       toastError(thrown);
     }
@@ -133,7 +133,7 @@ export default function CataloguePage() {
                 </section>
               )}
               {part === "virtual" && document !== undefined && (
-                <VirtualSection document={document} modelIds={[...new Set(data.map(({ model }) => model))]} />
+                <VirtualSection document={document} modelIds={[...new Set(data.map(({ name }) => name))]} />
               )}
               {part === "unlisted" && document !== undefined && unlisted !== undefined && (
                 <UnlistedSection revision={document.revision} unlisted={unlisted} models={data} />

@@ -1,6 +1,7 @@
 import { Button, LinkButton } from "../../kit/button.tsx";
 import { Empty } from "../../kit/feedback.tsx";
 import { actionsColumn, type Column, type FileColumn, Table } from "../../kit/table.tsx";
+import { listOtherNames } from "../models/api.ts";
 import { ShortPrice } from "../models/models-table.tsx";
 import { firstRate } from "../models/price-lines.ts";
 import { isRetired, retiresSoon } from "../models/retirement.ts";
@@ -22,13 +23,15 @@ export function CatalogueTable({
     {
       name: "Model",
       className: "name lead",
-      sort: ({ model }) => model,
+      sort: ({ name }) => name,
       cell: (entry) => (
         <>
           <LinkButton look="link cut" disabled={isReadOnly} onClick={() => onEdit(entry)}>
-            {entry.model}
+            {entry.name}
           </LinkButton>
-          <span className="sub cut">{[entry.plugin, ...(entry.row.aliases ?? [])].join(" · ")}</span>
+          <span className="sub cut">
+            {[entry.plugin, ...listOtherNames({ ...entry, ...entry.row, id: entry.model })].join(" · ")}
+          </span>
         </>
       ),
     },
@@ -80,7 +83,7 @@ export function CatalogueTable({
           actionsColumn<CatalogueModel>((entry) => (
             <Button
               look="plain small"
-              aria-label={`${entry.row.disabled ? "Enable" : "Disable"} ${entry.model} of ${entry.plugin}`}
+              aria-label={`${entry.row.disabled ? "Enable" : "Disable"} ${entry.name} of ${entry.plugin}`}
               onClick={() => void onToggle(entry)}
             >
               {entry.row.disabled ? "Enable" : "Disable"}
@@ -112,6 +115,7 @@ export function CatalogueTable({
 
 const fileColumns: readonly FileColumn<CatalogueModel>[] = [
   { name: "Provider", sort: ({ plugin }) => plugin },
+  { name: "ID", sort: ({ model }) => model },
   { name: "Aliases", sort: ({ row }) => row.aliases?.join(", ") },
   { name: "Retired on", sort: ({ row }) => row.retiredOn },
 ];

@@ -39,7 +39,7 @@ export function ModelDialog({
   const form = useForm(initial, async (values) => {
     const draft = { ...values, id: values.id.trim() };
     await write(draft, toRow(draft, under, model?.row.price));
-    toast(`${draft.id} saved`);
+    toast(`${model?.name ?? draft.id} saved`);
     onClose();
   });
   const reset = (field: string) => {
@@ -53,11 +53,11 @@ export function ModelDialog({
   if (isResetting && model !== undefined) {
     return (
       <Confirm
-        title={isOwnModel ? `Remove ${model.model}?` : `Reset ${model.model}?`}
+        title={isOwnModel ? `Remove ${model.name}?` : `Reset ${model.name}?`}
         action={isOwnModel ? "Remove model" : "Reset model"}
         act={async () => {
           await write(initial, undefined);
-          toast(isOwnModel ? `${model.model} is removed` : `${model.model} has its provider's values again`);
+          toast(isOwnModel ? `${model.name} is removed` : `${model.name} has its provider's values again`);
         }}
         onClose={onClose}
       >
@@ -67,7 +67,7 @@ export function ModelDialog({
   }
   return (
     <Dialog
-      title={model?.model ?? "Add model"}
+      title={model?.name ?? "Add model"}
       description={
         model === undefined ? "A provider's model under a name that you choose." : `Model of ${model.plugin}`
       }

@@ -42,7 +42,7 @@ export function listFeatures({ features = [], reasoning }: Pick<Model, "features
 }
 
 /** The other names of a model in requests. */
-export function listOtherNames({ id, name, aliases = [] }: Model): readonly string[] {
+export function listOtherNames({ id, name, aliases = [] }: Pick<Model, "id" | "name" | "aliases">): readonly string[] {
   return [...new Set([...aliases, id])].filter((each) => each !== name);
 }
 

@@ -4,8 +4,9 @@ import { createKey, playgroundKeyMs, playgroundKeyName, revokeKey } from "../key
 
 /**
  * The playground calls the public API like any other client, so its calls are limited, charged and listed like all
- * others. It uses its own API key, which expires after an hour, is held only in this variable (never in browser
- * storage), and is revoked when the page is closed or the user signs out.
+ * others. It uses its own API key, which the first call makes, which expires after an hour, and which is held only in
+ * this variable (never in browser storage). A sign-out revokes it. Nobody has the key of a page that was closed, so the
+ * audit log gets no entry for that.
  */
 let key: Promise<{ id: string; key: string; endsAt: number }> | undefined;
 
@@ -61,12 +62,3 @@ async function playgroundKey(): Promise<{ id: string; key: string }> {
   key = created.then((fields) => ({ ...fields, endsAt }));
   return key;
 }
-
-// `keepalive` lets the request outlive the page.
-addEventListener("pagehide", () => {
-  const current = key;
-  key = undefined;
-  void current?.then(({ id }) =>
-    fetch(`/dashboard/api/keys/${encodeURIComponent(id)}`, { method: "DELETE", keepalive: true }),
-  );
-});
