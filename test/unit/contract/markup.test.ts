@@ -119,7 +119,10 @@ describe("a markup", () => {
   });
 
   test("gives a version that is the same for the same sale rates, whatever the price without it is", () => {
-    const twice = compilePrice({ inputToken: { usd: "6", per: 1_000_000 }, outputToken: { usd: "30", per: 1_000_000 } });
+    const twice = compilePrice({
+      inputToken: { usd: "6", per: 1_000_000 },
+      outputToken: { usd: "30", per: 1_000_000 },
+    });
     const [one, other] = [toSaleVersion(withMarkup(base, 20_000)), toSaleVersion(withMarkup(twice, 5000))];
     expect(one).toBe(other);
     expect(one).not.toBe(base.version);

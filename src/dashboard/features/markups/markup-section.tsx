@@ -92,7 +92,12 @@ function MarkupForm({
         hint={hint}
       />
       <div className="row">
-        <Submit form={form} label="Set markup" look="" isComplete={/^-?\d{1,4}(\.\d{1,2})?$|^$/.test(form.values.percent.trim())} />
+        <Submit
+          form={form}
+          label="Set markup"
+          look=""
+          isComplete={/^-?\d{1,4}(\.\d{1,2})?$|^$/.test(form.values.percent.trim())}
+        />
       </div>
     </Form>
   );
