@@ -120,7 +120,7 @@ describe("ledger export", () => {
     );
     expect(first).toContain(",5,30,tools,tools[3],6,900,7,");
     expect(first).toEndWith(",7,,,,,,,,5,,,,,,,,,,");
-    expect(second).toContain("settled,reported,,0,10,");
+    expect(second).toContain("settled,reported,,,,0,10,");
     expect(fourth).toContain(',"a ""b"", c",');
   });
 
