@@ -33,6 +33,8 @@ export interface SessionUser {
   readonly roleFreeTokensPerDay: number | undefined;
   /** Whether the e-mail of this account's holder is not verified. */
   readonly isEmailClaimed: boolean;
+  /** The markup of this account; absent: that of models, providers or the gateway. */
+  readonly markupBasisPoints: number | undefined;
   /** Ids of the models that this account may use; absent: all. */
   readonly allowedModels: readonly string[] | undefined;
 }
@@ -77,6 +79,13 @@ export async function readSessionUser(
       "accounts.allowed_models",
       "accounts.disabled_at",
     ])
+    .select(({ selectFrom }) =>
+      selectFrom("markups")
+        .select("basis_points")
+        .whereRef("markups.account_id", "=", "accounts.id")
+        .where("provider", "=", "")
+        .as("markup_basis_points"),
+    )
     .where("users.id", "=", userId)
     .where("sessions.id", "=", sessionId)
     .where("sessions.expires_at", ">", new Date(now).toISOString())
@@ -107,6 +116,7 @@ export async function readSessionUser(
     freeTokensPerDay: row.free_tokens_per_day ?? undefined,
     roleFreeTokensPerDay: row.role_free_tokens_per_day ?? undefined,
     isEmailClaimed: row.holder_email_verified === 0,
+    markupBasisPoints: row.markup_basis_points ?? undefined,
     allowedModels: readAllowedModels(row.allowed_models),
   };
 }

@@ -28,8 +28,7 @@ describe.skipIf(!hasChromium)("the catalogue", () => {
       await page.getByText("Cannot use catalogue/openai.json: models[").waitFor();
       expect(existsSync(file())).toBe(false);
       await page.getByLabel("Input tokens (USD)").fill("0.30");
-      await page.getByLabel("Markup (%)").fill("10");
-      await page.getByText("costs $0.00055.").waitFor();
+      await page.getByText("costs $0.0005.").waitFor();
       await page.getByLabel("Aliases").fill("gpt-4.1-nano, nano");
       await page.getByLabel("Priority").fill("7");
       expect(await findViolations(page)).toEqual([]);
@@ -37,7 +36,7 @@ describe.skipIf(!hasChromium)("the catalogue", () => {
       await page.getByText("gpt-4.1-nano saved").waitFor();
       const [row] = readRows();
       expect(Object.keys(row)).toEqual(["id", "aliases", "price", "priority"]);
-      expect(row.price).toMatchObject({ inputToken: { usd: "0.30", per: 1_000_000 }, markupPercent: 10 });
+      expect(row.price).toMatchObject({ inputToken: { usd: "0.30", per: 1_000_000 } });
       await page.getByText("yours").waitFor();
 
       await page.getByRole("button", { name: "gpt-4.1-nano", exact: true }).click();

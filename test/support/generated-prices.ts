@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { meterNames, type Price, type Rate } from "../../src/contract/index.ts";
+import { markupBasisPoints, meterNames, type Price, type Rate } from "../../src/contract/index.ts";
 
 /** The rates as providers write them: units of a thousand to an hour of milliseconds, six decimals at the most. */
 export const rate = fc
@@ -19,6 +19,11 @@ export const price = fc
     const written: Price = { ...base, tiers: tiers.map(({ above, tier }) => ({ aboveInputTokens: above, ...tier })) };
     return markupPercent === undefined ? written : { ...written, markupPercent };
   });
+/** A markup in basis points, mostly one as people set it. */
+export const markup = fc.oneof(
+  fc.constantFrom(0, 2_000, 1_250, -1_000),
+  fc.integer({ min: markupBasisPoints.min, max: markupBasisPoints.max }),
+);
 const amount = fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 3_000_000 }), fc.maxSafeInteger().map(Math.abs));
 export const meters = fc.record(Object.fromEntries(meterNames.map((name) => [name, amount])), { requiredKeys: [] });
 /** Amounts whose cost is below 2^53 nanodollars by nearly any price. */

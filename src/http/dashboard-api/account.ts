@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { formatUsd, GatewayError } from "../../contract/index.ts";
+import { formatUsd, GatewayError, toSalePrice } from "../../contract/index.ts";
 import { endSession, listSessions } from "../../identity/index.ts";
 import { mayUse } from "../../kernel/index.ts";
 import { getFreeQuota } from "../../keys/index.ts";
@@ -116,8 +116,10 @@ export function accountController(deps: HttpDeps) {
     route.get("/models", ({ user }) => {
       const accountModels = user.allowedModels && new Set(user.allowedModels);
       const { registry } = deps.kernel;
-      const models = [...registry.modelEntries].map(({ model }): ListedModel => {
-        return { ...model, name: getDisplayName(model), members: null };
+      const models = [...registry.modelEntries].map(({ model, markupBasisPoints = 0 }): ListedModel => {
+        const { price: ofProvider, ...facts } = model;
+        const price = ofProvider && toSalePrice(ofProvider, user.markupBasisPoints ?? markupBasisPoints);
+        return { ...facts, ...(price !== undefined && { price }), name: getDisplayName(model), members: null };
       });
       const virtual = [...registry.virtualModels.values()].flatMap((each): ListedModel[] => {
         const model = toVirtualModel(each, registry);

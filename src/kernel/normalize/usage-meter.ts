@@ -250,6 +250,8 @@ export function toChatUsage(
   };
   if (usage.prompt_tokens_details === null) delete usage.prompt_tokens_details;
   if (usage.completion_tokens_details === null) delete usage.completion_tokens_details;
+  // What a reseller behind the gateway charged is the operator's to know.
+  if ("cost_details" in usage) delete usage.cost_details;
   const cost = compiledPrice === undefined ? undefined : costNanodollars(compiledPrice, meters);
   if (cost !== undefined) usage.cost = cost / nanodollarsPerUsd;
   return usage;

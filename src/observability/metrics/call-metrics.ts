@@ -81,7 +81,7 @@ export class CallMetrics implements CallObserver {
   /** Counters whose first increase alerts depend on start at 0. */
   #countUsage(
     labels: ModelLabels,
-    { usageSource, costNanodollars, meters }: ModelRun["outcome"],
+    { usageSource, costNanodollars, providerCostNanodollars = costNanodollars, meters }: ModelRun["outcome"],
     { heldNanodollars }: { heldNanodollars: number },
   ): void {
     this.#metrics.usage.inc({ ...labels, source: usageSource });
@@ -89,6 +89,7 @@ export class CallMetrics implements CallObserver {
     const premium = String(this.#options.isPremium(labels.model) ?? "unknown");
     this.#metrics.zeroCost.inc({ ...labels, premium }, isUsed && !costNanodollars ? 1 : 0);
     this.#metrics.cost.inc(labels, costNanodollars === undefined ? 0 : costNanodollars / nanodollarsPerUsd);
+    this.#metrics.providerCost.inc(labels, (providerCostNanodollars ?? 0) / nanodollarsPerUsd);
     const isExceeded = heldNanodollars > 0 && costNanodollars !== undefined && costNanodollars > heldNanodollars;
     this.#metrics.holdExceeded.inc(labels, isExceeded ? 1 : 0);
   }
@@ -180,7 +181,8 @@ function registerCallMetrics(registry: Registry) {
       [...modelLabels, "unit"],
       "Other units used: images, audio seconds, characters, calls",
     ),
-    cost: counter("cost_usd_total", modelLabels, "Cost at list price, including calls on the free quota"),
+    cost: counter("cost_usd_total", modelLabels, "Cost at the prices of accounts, including calls on the free quota"),
+    providerCost: counter("provider_cost_usd_total", modelLabels, "Cost at the providers, before markups"),
     usage: counter(
       "usage_total",
       [...modelLabels, "source"],

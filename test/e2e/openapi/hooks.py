@@ -50,6 +50,7 @@ ORGANIZATION = json.loads(os.environ["ORGANIZATION_IDS"])
 PLAUSIBLE = {
     "usd": "1.00",
     "budget_usd": "1.00",
+    "markup_percent": "12.5",
     "allowed_networks": ["10.0.0.0/8"],
     "expires_at": 4102444800,
     "name": "a name",
@@ -132,7 +133,7 @@ def manage(case):
             return ORGANIZATION["admin_key_id"]
         if name == "rate_limit_id" and "/projects/" not in case.operation.path:
             name = "shared_rate_limit_id"
-        if name in ("budget_id", "group_role_id") and "/projects/" not in case.operation.path:
+        if name in ("budget_id", "group_role_id", "markup_id") and "/projects/" not in case.operation.path:
             name = f"gateway_{name}"
         return (ORGANIZATION.get(f"ended_{name}") if ends else None) or ORGANIZATION.get(name, value)
 
@@ -152,6 +153,8 @@ def manage(case):
             body = budget(case.operation.path, body)
         if "/rate_limits" in case.operation.path:
             body = body | {"max_requests_per_1_minute": 5} | ({"api_key_id": None} if "api_key_id" in body else {})
+        if case.operation.path.endswith("/markups"):
+            body = body | {"provider": None}
         if "/reroutes" in case.operation.path:
             body = reroute(case.operation.path)
         if "/alerts/" in case.operation.path or case.operation.path.endswith("/mail_server"):

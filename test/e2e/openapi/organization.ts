@@ -39,6 +39,8 @@ export async function prepareOrganization(origin: string, key: string): Promise<
     (await post(`${path}/group_roles`, { group, role: "member" })).id;
   const limit = async (path: string, model: string) =>
     (await post(`${path}/rate_limits`, { model, max_requests_per_1_minute: 5 })).id;
+  const markup = async (path: string, provider?: string) =>
+    (await post(`${path}/markups`, { markup_percent: "20", ...(provider !== undefined && { provider }) })).id;
   const reroute = async (name: string) => (await post("/reroutes", { subject: "provider", name })).id;
   const condition = { metric: "calls", scope: "gateway", comparison: "above", threshold: "5", minutes: 60 };
   const metricRule = async () => (await post("/alerts/metric_rules", { name: "calls", ...condition })).id;
@@ -65,6 +67,10 @@ export async function prepareOrganization(origin: string, key: string): Promise<
     ended_group_role_id: await groupRole(`/projects/${project}`, "b"),
     gateway_group_role_id: await groupRole("", "c"),
     ended_gateway_group_role_id: await groupRole("", "d"),
+    markup_id: await markup(`/projects/${project}`),
+    gateway_markup_id: await markup("", "openai"),
+    ended_markup_id: "mk_that_has_ended",
+    ended_gateway_markup_id: await markup("", "groq"),
     budget_id: await budget("a"),
     gateway_budget_id: await gatewayBudget("test"),
     ended_gateway_budget_id: await gatewayBudget("ended"),

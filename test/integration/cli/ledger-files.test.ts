@@ -84,6 +84,8 @@ describe("ledger export", () => {
       usage: { input_tokens: 7, output_tokens: 5 },
       usage_source: "reported",
       cost_nanodollars: 1200,
+      provider_cost_nanodollars: 1200,
+      markup_basis_points: null,
       charged_nanodollars: 1200,
       quota_tokens: 0,
       price_version: "v1",
@@ -114,11 +116,11 @@ describe("ledger export", () => {
       "input_tokens,audio_input_tokens,image_input_tokens,cache_read_tokens,audio_cache_read_tokens,cache_write_tokens,cache_write_1h_tokens,cache_write_12h_tokens,output_tokens,audio_output_tokens,image_output_tokens,images,input_images,audio_ms,characters,search_units,web_searches,pages,seconds",
     );
     expect(first).toStartWith(
-      `c1,${accountId},key_1,acme-1,chat,true,acme,settled,reported,1200,1200,0,v1,session-1,agent-1,agent-0,200,,2026`,
+      `c1,${accountId},key_1,acme-1,chat,true,acme,settled,reported,1200,1200,,1200,0,v1,session-1,agent-1,agent-0,200,,2026`,
     );
     expect(first).toContain(",5,30,tools,tools[3],6,900,7,");
     expect(first).toEndWith(",7,,,,,,,,5,,,,,,,,,,");
-    expect(second).toContain("settled,reported,,0,10,");
+    expect(second).toContain("settled,reported,,,,0,10,");
     expect(fourth).toContain(',"a ""b"", c",');
   });
 
@@ -189,7 +191,7 @@ describe("ledger reconcile", () => {
       '\ufeffday,model,requests,input_tokens,output_tokens,cost_usd\r\n2026-11-01,"acme-one-2026",1,7,5,0.0000012\r\n2026-11-01,one,1,3,0,0\r\n\r\n2026-11-02,acme-1,1,10,0,0.00000004\r\n';
     expect(await reconcile(text)).toMatchObject({
       code: 0,
-      stdout: "No differences: 2 rows compared by requests, input_tokens, output_tokens, cost_nanodollars\n",
+      stdout: "No differences: 2 rows compared by requests, input_tokens, output_tokens, provider_cost_nanodollars\n",
     });
   });
 
@@ -200,9 +202,9 @@ describe("ledger reconcile", () => {
     expect(code).toBe(1);
     expect(stdout.split("\n").map((line) => line.replace(/ {2,}/g, " | "))).toEqual([
       "2026-11-01 | acme-1 | input_tokens | ledger 10 | provider 9",
-      "2026-11-01 | acme-1 | cost_nanodollars | ledger 0.0000012 USD | provider 0.5 USD",
+      "2026-11-01 | acme-1 | provider_cost_nanodollars | ledger 0.0000012 USD | provider 0.5 USD",
       "2026-11-02 | acme-1 | input_tokens | ledger 10 | provider 0",
-      "2026-11-02 | acme-1 | cost_nanodollars | ledger 0.00000004 USD | provider 0 USD",
+      "2026-11-02 | acme-1 | provider_cost_nanodollars | ledger 0.00000004 USD | provider 0 USD",
       "2026-11-02 | novel | input_tokens | ledger 0 | provider 1",
       "",
     ]);

@@ -64,6 +64,7 @@ test.each([
         `${usage}: requests is 2, calls sum to 1 (calls released, free)`,
         `${usage}: input_tokens is 2, calls sum to 1 (calls released, free)`,
         `${usage}: cost_nanodollars is 30, calls sum to 20 (calls released, free)`,
+        `${usage}: provider_cost_nanodollars is 30, calls sum to 20 (calls released, free)`,
         `${usage}: charged_nanodollars is 10, calls sum to 0 (calls released, free)`,
       ]),
     ],
@@ -72,8 +73,20 @@ test.each([
     "update call_rows set cost_nanodollars = 12 where seq = (select seq from calls where id = 'paid')",
     [
       "Call paid: charged_nanodollars is 10, its cost is 12",
+      "Call paid: cost_nanodollars is 12, which is not provider_cost_nanodollars 10 with its markup",
       ...[ofDay, ofHour].map((usage) => `${usage}: cost_nanodollars is 30, calls sum to 32 ${named}`),
     ],
+  ],
+  [
+    "update call_rows set provider_cost_nanodollars = 9 where seq = (select seq from calls where id = 'paid')",
+    [
+      "Call paid: cost_nanodollars is 10, which is not provider_cost_nanodollars 9 with its markup",
+      ...[ofDay, ofHour].map((usage) => `${usage}: provider_cost_nanodollars is 30, calls sum to 29 ${named}`),
+    ],
+  ],
+  [
+    "update call_rows set markup_basis_points = 2000 where seq = (select seq from calls where id = 'paid')",
+    ["Call paid: cost_nanodollars is 10, which is not provider_cost_nanodollars 10 with its markup"],
   ],
   [
     "update call_rows set charged_nanodollars = 3 where seq = (select seq from calls where id = 'released')",
@@ -122,6 +135,7 @@ test.each([
     [ofDay, ofHour].flatMap((usage) => [
       `${usage}: failures is 1, calls sum to 0 (calls paid, free)`,
       `${usage}: cost_nanodollars is 30, calls sum to 20 (calls paid, free)`,
+      `${usage}: provider_cost_nanodollars is 30, calls sum to 20 (calls paid, free)`,
     ]),
   ],
 ])("after “%s” the difference is told", async (tampering, differences) => {

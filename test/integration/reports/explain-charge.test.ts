@@ -3,11 +3,11 @@ import fc from "fast-check";
 import OpenAI from "openai";
 import { builtIns } from "../../../plugins/index.ts";
 import { commandLine } from "../../../src/audit/index.ts";
-import { compilePrice, costNanodollars, type Meters, type Price, parseUsd } from "../../../src/contract/index.ts";
+import { compilePrice, costNanodollars, type Meters, type Price, parseUsd, withMarkup } from "../../../src/contract/index.ts";
 import { createAdminKey } from "../../../src/keys/index.ts";
 import { explainCharge, PriceBook, readRequest } from "../../../src/reports/index.ts";
 import { errorOf } from "../../support/error-of.ts";
-import { fewMeters, price } from "../../support/generated-prices.ts";
+import { fewMeters, markup, price } from "../../support/generated-prices.ts";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
 import { rounds } from "../../support/long.ts";
 import { recordCalls } from "../../support/payers.ts";
@@ -16,7 +16,7 @@ import { makeBench } from "../cli/fixture.ts";
 import { endOf, openOf } from "../db/facts.ts";
 import { temporaryStore } from "../db/temporary-store.ts";
 
-test("the lines of a stored charge come to the charge to the nanodollar, for any price, tier and usage", async () => {
+test("the lines of a stored charge come to the charge to the nanodollar, for any price, markup, tier and usage", async () => {
   const store = await temporaryStore();
   let calls = 0;
   await fc.assert(
@@ -24,11 +24,11 @@ test("the lines of a stored charge come to the charge to the nanodollar, for any
       price,
       fc.option(price, { nil: undefined }),
       fewMeters,
-      fc.boolean(),
-      async (own, ofTier, used, premium) => {
+      fc.record({ premium: fc.boolean(), markup }),
+      async (own, ofTier, used, { premium, markup }) => {
         const { markupPercent: _, ...flex } = ofTier ?? {};
         const written: Price = ofTier === undefined ? own : { ...own, serviceTiers: { flex } };
-        const compiledPrice = tryCompile(written);
+        const compiledPrice = withMarkup(tryCompile(written), markup);
         const rates = ofTier === undefined ? compiledPrice : compiledPrice.serviceTiers?.flex;
         const cost = rates && costNanodollars(rates, used);
         fc.pre(cost !== undefined);
@@ -37,7 +37,7 @@ test("the lines of a stored charge come to the charge to the nanodollar, for any
         const book = new PriceBook({ store, now: () => 5 });
         book.note([{ model: { id: model }, compiledPrice }]);
         await book.save();
-        const open = openOf(id, { accountId: `account-${calls}`, model, premium, priceVersion: compiledPrice.version });
+        const open = openOf(id, { accountId: `account-${calls}`, model, premium, priceVersion: compiledPrice.version, markupBasisPoints: markup });
         const detail = ofTier === undefined ? undefined : JSON.stringify({ tier: "flex" });
         const chargedNanodollars = premium ? (cost as number) : 0;
         await recordCalls(store, [

@@ -375,6 +375,8 @@ describe("an e-mail that was only claimed, in commands,", () => {
     "alert-rule change --subject": { why: "it finds the account as create does" },
     "limit set --account": refused("limit", "set", "acme-1", "--account", "E", "--requests-per-minute", "60"),
     "limit list --account": runs("limit", "list", "--account", "E"),
+    "markup create --account": refused("markup", "create", "--account", "E", "--markup-percent", "20"),
+    "markup list --account": runs("markup", "list", "--account", "E"),
     "request list --account": runs("request", "list", "--account", "E"),
     "usage --account": runs("usage", "--account", "E"),
     "audit list --actor": { why: "it reads" },

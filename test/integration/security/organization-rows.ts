@@ -2,7 +2,7 @@ import { commandLine } from "../../../src/audit/index.ts";
 import { createAdminKey, createServiceAccount } from "../../../src/keys/index.ts";
 import { creditWallet } from "../../../src/ledger/index.ts";
 import { createReroute } from "../../../src/providers/index.ts";
-import { createGroupRole, eachAccount, setModelLimits } from "../../../src/tenants/index.ts";
+import { createGroupRole, eachAccount, setMarkup, setModelLimits } from "../../../src/tenants/index.ts";
 import { createBudget } from "../../support/budgets.ts";
 import type { InProcessGateway } from "../../support/in-process.ts";
 import { addDeadChannel } from "./alert-rows.ts";
@@ -65,6 +65,12 @@ export function organizationRows<Row>(
     return (await setModelLimits(parts.gateway().store, target, Date.now())).id;
   };
   const newLimitOfMember = async () => `${member()} ${await newLimit(member())}`;
+  const newMarkup = async (accountId = eachAccount) => {
+    const provider = accountId === eachAccount ? crypto.randomUUID() : "";
+    const target = { by: commandLine, accountId, provider, basis_points: 0 };
+    return (await setMarkup(parts.gateway().store, target, Date.now())).id;
+  };
+  const newMarkupOfMember = async () => `${member()} ${await newMarkup(member())}`;
   const newGroupRole = async (accountId = eachAccount) => {
     const row = { by: commandLine, accountId, group_name: crypto.randomUUID(), role: "member" as const };
     return (await createGroupRole(parts.gateway().store, row, Date.now())).id;
@@ -219,6 +225,16 @@ export function organizationRows<Row>(
       body: { max_tokens_per_1_minute: 5 },
     }),
     [`DELETE ${path}/rate_limits/:rate_limit_id`]: managed(200, { id: () => newLimit() }),
+    [`GET ${path}/markups`]: managed(200),
+    [`POST ${path}/markups`]: managed(200, { body: { markup_percent: "0" } }),
+    [`GET ${path}/markups/:markup_id`]: managed(200, { id: () => newMarkup() }),
+    [`POST ${path}/markups/:markup_id`]: managed(200, { id: () => newMarkup(), body: { markup_percent: "1.25" } }),
+    [`DELETE ${path}/markups/:markup_id`]: managed(200, { id: () => newMarkup() }),
+    [`GET ${project}/markups`]: managed(200, { id: member }),
+    [`POST ${project}/markups`]: managed(200, { id: newAccount, body: { markup_percent: "0" } }),
+    [`GET ${project}/markups/:markup_id`]: managed(200, { id: newMarkupOfMember }),
+    [`POST ${project}/markups/:markup_id`]: managed(200, { id: newMarkupOfMember, body: { markup_percent: "1.25" } }),
+    [`DELETE ${project}/markups/:markup_id`]: managed(200, { id: newMarkupOfMember }),
     [`GET ${path}/reroutes`]: managed(200),
     [`POST ${path}/reroutes`]: managed(200, { id: newReroute, body: { subject: "provider", name: "xai" } }),
     [`GET ${path}/reroutes/:reroute_id`]: managed(200, { id: newReroute }),

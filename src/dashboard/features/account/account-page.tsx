@@ -13,6 +13,7 @@ import { AccountState } from "../accounts/accounts-page.tsx";
 import { EntriesSection } from "../billing/entries-section.tsx";
 import { BudgetsPart } from "../budgets/budgets-part.tsx";
 import { AccountModelLimitsSection } from "../limits/model-limits-section.tsx";
+import { MarkupSection } from "../markups/markup-section.tsx";
 import { TeamSection } from "../team/team-section.tsx";
 import { DisableButton } from "./disable-button.tsx";
 import { KeysSection } from "./keys-section.tsx";
@@ -93,6 +94,10 @@ function Account({ account }: { account: AccountDetail }) {
             </div>
             <PaymentSection account={account} mayChange={mayChange} />
             {mayChange && <CreditSection account={account} />}
+            <MarkupSection
+              account={account.id}
+              hint="Percent above the price in force, in place of all other markups. Empty: those of providers and the gateway"
+            />
             <ModelsSection account={account} mayManage={mayManage} />
             <AccountModelLimitsSection account={account.id} mayManage={mayManage} />
             <TeamsSection account={account} />

@@ -107,6 +107,8 @@ const sentences: AuditTexts["sentences"] = {
   "budget.delete": (budget) => `Deleted the ${toBudgetText(budget)}`,
   "model_limit.set": (limits) => `Set the ${toLimitsText(limits)}`,
   "model_limit.delete": (limits) => `Deleted the ${toLimitsText(limits)}`,
+  "markup.set": (markup) => `Set the ${toMarkupText(markup)} to ${markup.markup_percent} %`,
+  "markup.delete": (markup) => `Deleted the ${toMarkupText(markup)}`,
   "group.create": ({ name }) => `Pushed the group “${name}”`,
   "group.change": ({ name }) => `Changed the group “${name}”`,
   "group.members": ({ added, removed }) => `Added ${added} to a group and removed ${removed}`,
@@ -206,6 +208,11 @@ const groups: readonly AuditGroup[] = [
     name: "model_limit",
     label: "Limits of models",
     actions: { set: "Limits of a model set", delete: "Limits of a model deleted" },
+  },
+  {
+    name: "markup",
+    label: "Markups",
+    actions: { set: "Markup set", delete: "Markup deleted" },
   },
   {
     name: "group",
@@ -324,6 +331,11 @@ function toLimitsText({ account, api_key_id: key, model, ...limits }: Detail): s
     [limits.concurrent_calls, "calls at once"],
   ].flatMap(([limit, unit]) => (limit === null ? [] : [`${limit} ${unit}`]));
   return `limits of ${model} for ${whose}: ${figures.join(", ")}`;
+}
+
+function toMarkupText({ account, provider }: Detail): string {
+  if (account !== null) return "markup of the account";
+  return provider === null ? "markup of the gateway" : `markup of the provider ${provider}`;
 }
 
 function toRerouteText({ subject, name, to_model: to, ends_at: endsAt }: Detail): string {

@@ -21,6 +21,7 @@ import { ModelDialog } from "./model-dialog.tsx";
 import { toDraft, toRow, toUnder } from "./row-draft.ts";
 import { UnlistedSection } from "./unlisted-section.tsx";
 import { VirtualSection } from "./virtual-section.tsx";
+import { MarkupSection } from "../markups/markup-section.tsx";
 
 const kinds = [
   ["all", "All"],
@@ -113,6 +114,9 @@ export default function CataloguePage() {
                 </Callout>
               )}
               <Segmented label="Part" value={part} options={parts} onChoose={setPart} />
+              {part === "models" && (
+                <MarkupSection hint="Percent above all prices, for providers and accounts without a markup of their own" />
+              )}
               {part === "models" && (
                 <section className="card" aria-label="Models">
                   <div className="card-head is-ruled">

@@ -1,6 +1,6 @@
 import { useId } from "react";
 import { formatUsd } from "../../format.ts";
-import { TextField } from "../../kit/field.tsx";
+import { describeMarkup, useMarkups } from "../markups/markup-section.tsx";
 import type { ModelRow } from "../models/api.ts";
 import { type Meter, meters } from "../models/meters.ts";
 import { exampleCost, type RateDraft, type RowDraft, shownMeters } from "./row-draft.ts";
@@ -19,6 +19,8 @@ export function PriceFields({
   const setRate = (meter: Meter, change: Partial<RateDraft>) =>
     onChange({ rates: { ...draft.rates, [meter]: { ...draft.rates[meter], ...change } } });
   const { text, usd } = exampleCost(draft);
+  const { data: markups = [] } = useMarkups();
+  const markup = describeMarkup(markups, { provider: draft.plugin, ofModel: hidden?.markupPercent });
   const serviceTiers = Object.keys(hidden?.serviceTiers ?? {});
   const others = [
     ...(hidden?.tiers === undefined ? [] : ["for long prompts"]),
@@ -36,17 +38,12 @@ export function PriceFields({
             onChange={(change) => setRate(meter, change)}
           />
         ))}
-        <TextField
-          label="Markup (%)"
-          inputMode="numeric"
-          value={draft.markupPercent}
-          onText={(markupPercent) => onChange({ markupPercent })}
-        />
       </div>
       <p className="hint" aria-live="polite">
         {usd === undefined
           ? `A call with ${text} has no known cost: a rate is missing or not a number.`
           : `A call with ${text} costs ${formatUsd(usd.toFixed(9))}.`}
+        {markup !== undefined && ` It is sold at ${markup}.`}
         {others.length > 0 && ` The rates ${others.join(" and ")} stay as they are; edit them as JSON.`} Once saved, the
         whole price is yours: updates of models and prices no longer change it.
       </p>

@@ -60,7 +60,6 @@ export interface RowDraft {
   aliases: string;
   premium: boolean;
   rates: Readonly<Record<Meter, RateDraft>>;
-  markupPercent: string;
   priority: string;
   weight: string;
   contextTokens: string;
@@ -112,7 +111,6 @@ export function toDraft(plugin: string, id: string, row: Partial<ModelRow>, own:
     aliases: (row.aliases ?? []).join(", "),
     premium: row.premium ?? true,
     rates,
-    markupPercent: text(row.price?.markupPercent),
     features: row.features ?? (row.capability === "images" ? ["edits"] : []),
     reasoning: row.reasoning === undefined ? "" : row.reasoning ? "yes" : "no",
     whenRetired: row.whenRetired ?? "",
@@ -160,18 +158,17 @@ export function toRow(draft: RowDraft, under: Partial<ModelRow>, price: ModelRow
   return Object.keys(row).length === 1 ? undefined : row;
 }
 
-/** Price of the form, including the rates that it does not show: for long prompts and for service tiers. */
+/** Price of the form, including what it does not show: the rates for long prompts and for service tiers, and the markup of the row. */
 function toPrice(
-  { rates, markupPercent }: Pick<RowDraft, "rates" | "markupPercent">,
-  { tiers, serviceTiers }: Price = {},
+  { rates }: Pick<RowDraft, "rates">,
+  { tiers, serviceTiers, markupPercent }: Price = {},
 ): Price | undefined {
   const entries = meterNames.flatMap((meter) => {
     const { usd, per } = rates[meter];
     return usd.trim() === "" ? [] : [[meter, { usd: usd.trim(), per }]];
   });
   const price: Price = Object.fromEntries(entries);
-  const markup = toNumber(markupPercent);
-  if (markup !== undefined) price.markupPercent = markup as number;
+  if (markupPercent !== undefined) price.markupPercent = markupPercent;
   if (tiers !== undefined) price.tiers = tiers;
   if (serviceTiers !== undefined) price.serviceTiers = serviceTiers;
   return Object.keys(price).length === 0 ? undefined : price;
@@ -199,7 +196,7 @@ export function toTerms(draft: RowDraft, price: ModelRow["price"]): Terms {
   };
 }
 
-/** The cost of an example call with the markup, in dollars; `undefined` while a rate is not a number. */
+/** The cost of an example call without a markup, in dollars; `undefined` while a rate is not a number. */
 export function exampleCost(draft: RowDraft): { text: string; usd: number | undefined } {
   const { rates, capability } = draft;
   const isByToken = rates[metersOf[capability][0] as Meter].usd.trim() === "" && rates.inputToken.usd.trim() !== "";
@@ -213,7 +210,7 @@ export function exampleCost(draft: RowDraft): { text: string; usd: number | unde
     }
     usd += (Number(rate.usd) * amount) / rate.per;
   }
-  const cost = Math.ceil(usd * (1 + Number(draft.markupPercent || 0) / 100) * 1e9 - 1e-6) / 1e9;
+  const cost = Math.ceil(usd * 1e9 - 1e-6) / 1e9;
   return { text, usd: Number.isFinite(cost) ? cost : undefined };
 }
 

@@ -98,7 +98,7 @@ function Measured({ model: { id } }: { model: Model }) {
   );
 }
 
-/** The cost of a call by its list price, of a model that is priced by tokens. */
+/** The cost of a call of a model that is priced by tokens. */
 function Calculator({ price }: { price: Model["price"] }) {
   const [input, setInput] = useState("1000");
   const [output, setOutput] = useState("500");
@@ -108,12 +108,10 @@ function Calculator({ price }: { price: Model["price"] }) {
   const [inputs, outputs, times] = [count(input), count(output), count(calls)];
   const tier = price.tiers?.findLast(({ aboveInputTokens }) => (inputs ?? 0) > aboveInputTokens);
   const rate = (of: { usd: string; per: number }) => Number(of.usd) / of.per;
-  const factor = 1 + (price.markupPercent ?? 0) / 100;
   const cost =
     inputs === undefined || outputs === undefined || times === undefined
       ? undefined
       : times *
-        factor *
         (inputs * rate(tier?.inputToken ?? price.inputToken) + outputs * rate(tier?.outputToken ?? price.outputToken));
   return (
     <details className="more">
@@ -124,7 +122,7 @@ function Calculator({ price }: { price: Model["price"] }) {
           <TextField label="Output tokens" inputMode="numeric" value={output} onText={setOutput} />
           <TextField label="Calls" inputMode="numeric" value={calls} onText={setCalls} />
         </div>
-        <p role="status">{cost === undefined ? "Enter whole numbers" : `${formatUsd(cost)} by list price`}</p>
+        <p role="status">{cost === undefined ? "Enter whole numbers" : `${formatUsd(cost)}`}</p>
       </div>
     </details>
   );
@@ -149,12 +147,12 @@ function Price({ price }: { price: Model["price"] }) {
       ))}
       {price?.tiers?.map(({ aboveInputTokens, ...rates }) => (
         <li key={aboveInputTokens} className="soft">
-          above {formatCount(aboveInputTokens)} input tokens: {describeRates(price, rates)}
+          above {formatCount(aboveInputTokens)} input tokens: {describeRates(rates)}
         </li>
       ))}
       {Object.entries(price?.serviceTiers ?? {}).map(([tier, rates]) => (
         <li key={tier} className="soft">
-          service tier {tier}: {describeRates(price, rates)}
+          service tier {tier}: {describeRates(rates)}
         </li>
       ))}
     </ul>
@@ -162,8 +160,8 @@ function Price({ price }: { price: Model["price"] }) {
 }
 
 /** Describes further rates of a price, such as the rates for long prompts. */
-function describeRates(price: Model["price"], rates: object): string {
-  const lines = priceLines({ markupPercent: price?.markupPercent, ...rates } as Model["price"]);
+function describeRates(rates: NonNullable<Model["price"]>): string {
+  const lines = priceLines(rates);
   return lines.map(({ usd, unit }) => `${usd} ${unit}`).join(", ");
 }
 

@@ -36,7 +36,7 @@ export function Stats({ data, range }: { data: Statistics | undefined; range: st
           : `${formatShort(totals.prompt_tokens)} in, ${formatShort(totals.completion_tokens)} out`}
       </Stat>
       <Stat name="Cost" value={totals && formatUsd(totals.cost_usd)} exact={totals && `$${totals.cost_usd}`}>
-        {totals === undefined ? range : `list price; ${formatUsd(totals.charged_usd)} charged to the wallet`}
+        {totals === undefined ? range : `${formatUsd(totals.charged_usd)} charged to the wallet`}
       </Stat>
     </div>
   );

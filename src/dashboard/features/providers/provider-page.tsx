@@ -14,6 +14,7 @@ import { toast } from "../../kit/toast.tsx";
 import { useChoice } from "../../kit/url-state.ts";
 import { useAction } from "../../kit/use-action.ts";
 import { IncidentPart } from "../incidents/incident-part.tsx";
+import { MarkupSection } from "../markups/markup-section.tsx";
 import { useModelNames } from "../models/api.ts";
 import {
   type Provider,
@@ -168,6 +169,10 @@ function SettingsPart({ provider, onRemove }: { provider: Provider; onRemove: ()
       <Section title="Order">
         <OrderForm provider={provider} />
       </Section>
+      <MarkupSection
+        provider={provider.name}
+        hint="Percent above this provider’s prices, also of models that come out later. Empty: the markup of the gateway"
+      />
       <Section
         title="Provider"
         actions={

@@ -130,7 +130,15 @@ function Detail({ detail, isAdmin }: { detail: RequestDetail; isAdmin: boolean }
         <Fact name="Finish reason">{detail.finish_reasons.join(", ") || null}</Fact>
         <Fact name="Usage">{toMeterLines(detail).join(", ") || null}</Fact>
         <Fact name="Charged">{detail.state === "settled" && <CallCost call={detail} />}</Fact>
-        <Fact name="List price">{detail.cost_usd && <Usd value={detail.cost_usd} />}</Fact>
+        <Fact name="At its price">{detail.cost_usd && <Usd value={detail.cost_usd} />}</Fact>
+        <Fact name="Provider’s cost">
+          {detail.provider_cost_usd && (
+            <>
+              <Usd value={detail.provider_cost_usd} />, markup {detail.markup_percent} %
+            </>
+          )}
+        </Fact>
+        <Fact name="Earned">{detail.earned_usd && <Usd value={detail.earned_usd} />}</Fact>
         <Fact name="Saved by caches">{detail.cache_saved_usd && <Usd value={detail.cache_saved_usd} />}</Fact>
         <Fact name="The provider on its cache">{detail.cache_report}</Fact>
         <Fact name="Hold">{toHold(detail)}</Fact>

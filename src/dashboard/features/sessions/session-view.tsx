@@ -111,7 +111,7 @@ function Figures({ bill }: { bill: SessionBill }) {
   return (
     <div className="stats is-four">
       <Stat name="Cost" value={formatUsd(cost)} exact={`$${cost}`}>
-        {charged === cost ? "by list price, all charged" : `by list price; ${formatUsd(charged)} charged`}
+        {charged === cost ? "all charged" : `${formatUsd(charged)} charged`}
         {(Number(saved) > 0 || Number(lost) > 0) && (
           <>
             <br />

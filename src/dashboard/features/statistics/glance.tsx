@@ -157,8 +157,15 @@ function Figures({
     <div className="stats is-four">
       <Stat name="Spend" value={formatUsd(totals.cost_usd)} exact={`$${totals.cost_usd}`}>
         <Change now={Number(totals.cost_usd)} before={Number(previous.cost_usd)} format={formatUsd} />
-        list price; {formatUsd(totals.charged_usd)} charged to {isOfAll ? "wallets" : "the wallet"}
+        {formatUsd(totals.charged_usd)} charged to {isOfAll ? "wallets" : "the wallet"}
       </Stat>
+      {totals.earned_usd !== null && previous.earned_usd !== null && (
+        <Stat name="Earned" value={formatUsd(totals.earned_usd)} exact={`$${totals.earned_usd}`}>
+          <Change now={Number(totals.earned_usd)} before={Number(previous.earned_usd)} format={formatUsd} />
+          {totals.margin !== null && `${formatShare(totals.margin)} of the charges; `}
+          {formatUsd(totals.provider_cost_usd)} owed to providers
+        </Stat>
+      )}
       <Stat name="Requests" value={formatShort(requests)} exact={formatCount(requests)}>
         <Change now={requests} before={previous.requests} format={formatCount} />
         {errors === 0

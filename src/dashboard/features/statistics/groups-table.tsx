@@ -53,7 +53,7 @@ export function GroupsTable({
       <Table
         rows={groups}
         rowKey={({ value, account }) => `${account} ${value}`}
-        columns={toColumns({ query, isOfAll, isNarrowing })}
+        columns={toColumns({ query, isOfAll, isNarrowing, isOfOperator: data.totals.earned_usd !== null })}
         sortName={sortName}
         empty={
           <div className="card-body">
@@ -71,7 +71,7 @@ function rankName(metric: StatisticsQuery["metric"]): string {
   return metricNames[targetUnits[metric] === undefined ? metric : "requests"].toLowerCase();
 }
 
-function toColumns(shown: Omit<CellProps, "row">): readonly Column<StatisticsGroup>[] {
+function toColumns(shown: Omit<CellProps, "row"> & { isOfOperator: boolean }): readonly Column<StatisticsGroup>[] {
   const { query } = shown;
   const { group_by: group } = query;
   const latency = (name: string, of: (row: StatisticsGroup) => StatisticsGroup["duration_ms"]) => ({
@@ -118,8 +118,20 @@ function toColumns(shown: Omit<CellProps, "row">): readonly Column<StatisticsGro
     latency("Time to first token", ({ first_byte_ms }) => first_byte_ms),
     latency("Duration", ({ duration_ms }) => duration_ms),
     usdColumn("Spend", ({ cost_usd }) => cost_usd, true),
+    ...(shown.isOfOperator ? marginColumns : []),
   ];
 }
+
+const marginColumns: readonly Column<StatisticsGroup>[] = [
+  usdColumn("Provider’s cost", ({ provider_cost_usd }) => provider_cost_usd ?? "0"),
+  usdColumn("Earned", ({ earned_usd }) => earned_usd ?? "0"),
+  {
+    name: "Margin",
+    className: "end wide-only",
+    sort: ({ margin }) => margin,
+    cell: ({ margin }) => formatShare(margin),
+  },
+];
 
 interface CellProps {
   row: StatisticsGroup;

@@ -108,9 +108,8 @@ describe("the row that a form makes", () => {
     expect(toRow({ ...draftOf(under), contextTokens: "8" }, under, base.price)).toEqual({ id: "m", contextTokens: 8 });
   });
 
-  test("shows the cost of a call with its markup, rounded up as a charge is", () => {
+  test("shows the cost of a call, rounded up as a charge is", () => {
     expect(exampleCost(draftOf())).toEqual({ text: "1,000 input and 500 output tokens", usd: 0.002 });
-    expect(exampleCost({ ...draftOf(), markupPercent: "10" }).usd).toBe(0.0022);
     const tiny = { ...draftOf().rates, inputToken: { usd: "0.000000001", per: 1_000_000 }, outputToken: rate("0") };
     expect(exampleCost({ ...draftOf(), rates: tiny }).usd).toBe(1e-9);
     expect(exampleCost({ ...draftOf(), rates: { ...tiny, inputToken: rate("much") } }).usd).toBeUndefined();
