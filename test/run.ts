@@ -52,7 +52,6 @@ if (!isQuick && env[binaryVariable] === undefined) {
   env[binaryVariable] = join(folder, "modelgate");
   buildBinary(env[binaryVariable]);
 }
-const browser = files.some((file) => file.startsWith("test/browser/")) ? await openBrowser(env) : undefined;
 
 const report = join(folder, "junit.xml");
 // Before the suite is there: a signal that came between would end this process alone, and leave the suite to run on.
@@ -102,7 +101,6 @@ process.stdout.write(
   }),
 );
 process.stdout.write(describeAccount(account));
-await browser?.close();
 rmSync(folder, { recursive: true, force: true });
 process.exit(code);
 
@@ -146,13 +144,4 @@ function hasRoomInMemory(): boolean {
     .split("\n")
     .some((line) => / \/dev\/shm tmpfs /.test(line) && !/[ ,]noexec[, ]/.test(line));
   return isExecutable && Math.min(bavail * bsize, Number(available) * 1024) > roomBytesMin;
-}
-
-/** Starts one browser for all files, each of which has its own cookies and storage there. */
-async function openBrowser(env: Record<string, string | undefined>) {
-  const { browserVariable, hasChromium, serveBrowser } = await import("./browser/chromium.ts");
-  if (!hasChromium) return undefined;
-  const browser = await serveBrowser();
-  env[browserVariable] = browser.wsEndpoint();
-  return browser;
 }

@@ -1,14 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import type axe from "axe-core";
-import {
-  type Browser,
-  type BrowserContext,
-  type BrowserContextOptions,
-  type BrowserServer,
-  chromium,
-  type Page,
-} from "playwright-core";
+import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 
 /** Paths on Debian: the browser without its windows takes a third less CPU for the same pages, and is preferred. */
 const installed = ["/usr/lib/chromium/chromium-headless-shell", "/usr/bin/chromium"];
@@ -36,19 +29,15 @@ const quiet = [
 
 const launch = { ...(executablePath !== undefined && { executablePath }), args: quiet, headless: true };
 
-/** Names the address of the browser that `test/run.ts` has started for all files of a run. */
-export const browserVariable = "MODELGATE_TEST_BROWSER";
+let browser: Promise<Browser> | undefined;
 
-/** Starts a browser that several processes use, each in contexts of its own; who starts it ends it, also at a signal. */
-export function serveBrowser(): Promise<BrowserServer> {
-  const byCaller = { handleSIGINT: false, handleSIGTERM: false, handleSIGHUP: false };
-  return chromium.launchServer({ ...launch, ...byCaller, host: "127.0.0.1" });
-}
-
-/** The browser of the run, or one of the calling file alone; to be closed in either case. */
+/**
+ * The browser of this process, which all of its files share and which ends with it. One that several processes shared would have
+ * each message between them and it read and written twice more.
+ */
 export function openBrowser(): Promise<Browser> {
-  const address = process.env[browserVariable];
-  return address ? chromium.connect(address) : chromium.launch(launch);
+  browser ??= chromium.launch(launch);
+  return browser;
 }
 
 /** It is read anew in each document, so in its shorter form, which has less than half of the length. */

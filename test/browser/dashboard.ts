@@ -17,11 +17,11 @@ export interface Dashboard {
 /** Starts both before the tests of the calling `describe` and stops them afterwards; the members are set when tests run. */
 export function useDashboard(env: Record<string, string> = {}): Dashboard {
   const shared = {} as Dashboard;
+  let cleared: WatchedTab | undefined;
   beforeAll(async () => {
     shared.gateway = await startGateway({ env: { SANDBOX: "on", ...env } });
     shared.browser = await openBrowser();
     let visits = 0;
-    let cleared: WatchedTab | undefined;
     shared.visit = async (work, options = {}) => {
       visits += 1;
       const { viewport, colorScheme, ...others } = options;
@@ -46,7 +46,7 @@ export function useDashboard(env: Record<string, string> = {}): Dashboard {
     };
   });
   afterAll(async () => {
-    await shared.browser?.close();
+    await cleared?.close();
     await shared.gateway?.stop();
   });
   return shared;

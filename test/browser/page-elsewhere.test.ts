@@ -33,7 +33,6 @@ describe.skipIf(!hasChromium)("the official client in a page of another origin",
     }
   });
   afterAll(async () => {
-    await browser?.close();
     for (const gateway of gateways) await gateway.stop();
     await server?.stop(true);
   });

@@ -12,5 +12,8 @@ export const lateOptimization: Readonly<Record<string, string>> = {
   BUN_JSC_thresholdForFTLOptimizeAfterWarmUp: "1000000",
 };
 
-/** The settings of commands that tests of a whole run start. Gateways, benchmarks, and a file by itself have what users have. */
+/**
+ * The settings of commands and gateways that tests of a whole run start. Benchmarks, gateways whose CPU time is measured, and a file by
+ * itself have what users have.
+ */
 export const runOptimization = runFolder === undefined ? {} : lateOptimization;
