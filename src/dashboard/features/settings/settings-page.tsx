@@ -12,7 +12,6 @@ export default function SettingsPage() {
   const { data: me } = useMe();
   const atEnd = usePlace("settings-end");
   if (me === undefined) return null;
-  const isTeamAdmin = me.team_role === "admin" && me.role !== "viewer";
   return (
     <>
       <PageHead title="Account settings" description="Your profile, password and sign-in security." />
