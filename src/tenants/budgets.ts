@@ -359,47 +359,81 @@ export async function readNearestBudgets(
   { db }: Pick<Store, "db">,
   { limit, now }: { limit: number; now: number },
 ): Promise<NearBudget[]> {
-  const byNames = (isOfGateway: boolean) =>
-    spentByNames(db, now, isOfGateway).where("accounts.disabled_at", "is", null);
-  const byKeys = (isOfGateway: boolean) => spentByKeys(db, now, isOfGateway).where("keys.revoked_at", "is", null);
-  const amount = raisedBudget(now);
-  const rows = await db
-    .with("spenders", () => byNames(false).unionAll(byNames(true)).unionAll(byKeys(false)).unionAll(byKeys(true)))
-    .with("ranked", (query) =>
-      query
-        .selectFrom("spenders")
-        .selectAll()
-        .select(
-          sql<number>`row_number() over (partition by budget_id order by spent desc, account, subject_name)`.as(
-            "place",
-          ),
-        ),
-    )
+  const spent = await spentOfNearest(db, { limit, now });
+  const unspent =
+    spent.length >= limit
+      ? []
+      : await budgetsInUse(db, now)
+          .$if(spent.length > 0, (query) =>
+            query.where(
+              "budgets.id",
+              "not in",
+              spent.map(({ id }) => id),
+            ),
+          )
+          .orderBy("budgets.created_at")
+          .orderBy("budgets.id")
+          .limit(limit - spent.length)
+          .execute();
+  const toNear = ({ billed_afterwards: billed, amount, ...budget }: (typeof unspent)[number]) => ({
+    budget,
+    replacesWallet: billed === 1 && budget.id === ownBudgetId(budget.account_id),
+    limitNanodollars: Number(amount),
+  });
+  const rows: NearBudget[] = [
+    ...spent.map(({ spender, subject_name: name, spent: sum, ...row }) => ({
+      ...toNear(row),
+      top: { accountId: spender, name, spentNanodollars: Number(sum) },
+    })),
+    ...unspent.map((row) => ({ ...toNear(row), top: undefined })),
+  ];
+  return rows.sort((one, other) => toShare(other) - toShare(one));
+}
+
+/** The spent part of a budget; a budget of nothing is spent. */
+function toShare({ limitNanodollars: limit, top }: NearBudget): number {
+  return limit === 0 ? 1 : (top?.spentNanodollars ?? 0) / limit;
+}
+
+/** Budgets of the gateway, and of accounts and keys that are not disabled or revoked. */
+function budgetsInUse(db: Store["db"], now: number) {
+  return db
     .selectFrom("budgets")
-    .leftJoin("ranked", (join) => join.onRef("ranked.budget_id", "=", "budgets.id").on("ranked.place", "=", sql.lit(1)))
     .leftJoin("accounts", "accounts.id", "budgets.account_id")
     .leftJoin("keys", (join) => join.onRef("keys.id", "=", "budgets.name").on("budgets.subject", "=", sql.lit("key")))
     .selectAll("budgets")
-    .select(["ranked.account", "ranked.subject_name", "ranked.spent", "accounts.billed_afterwards"])
-    .select(amount.as("amount"))
+    .select(["accounts.billed_afterwards", raisedBudget(now).as("amount")])
     .where(({ and, eb, or }) =>
       or([
         eb("budgets.account_id", "=", sql.lit(eachAccount)),
         and([eb("accounts.id", "is not", null), eb("accounts.disabled_at", "is", null)]),
       ]),
     )
-    .where("keys.revoked_at", "is", null)
-    .orderBy(sql`case when ${amount} = 0 then 1.0 else coalesce(ranked.spent, 0) * 1.0 / ${amount} end`, "desc")
+    .where("keys.revoked_at", "is", null);
+}
+
+/** The budgets with any spending, each with its largest spender. The spenders come first, so each finds its budget by the key. */
+function spentOfNearest(db: Store["db"], { limit, now }: { limit: number; now: number }) {
+  const byNames = (isOfGateway: boolean) =>
+    spentByNames(db, now, isOfGateway).where("accounts.disabled_at", "is", null);
+  const byKeys = (isOfGateway: boolean) => spentByKeys(db, now, isOfGateway).where("keys.revoked_at", "is", null);
+  const spenders = byNames(false).unionAll(byNames(true)).unionAll(byKeys(false)).unionAll(byKeys(true));
+  const place = sql<number>`row_number() over (partition by budget_id order by spent desc, account, subject_name)`;
+  const share = sql`ranked.spent * 1.0 / nullif(${raisedBudget(now)}, 0)`;
+  return budgetsInUse(db, now)
+    .innerJoin(
+      db
+        .selectFrom(spenders.as("spenders"))
+        .select(["budget_id", "account as spender", "subject_name", "spent", place.as("place")])
+        .as("ranked"),
+      (join) => join.onRef("ranked.budget_id", "=", "budgets.id").on("ranked.place", "=", sql.lit(1)),
+    )
+    .select(["ranked.spender", "ranked.subject_name", "ranked.spent"])
+    .orderBy(sql`coalesce(${share}, 1.0)`, "desc")
     .orderBy("budgets.created_at")
     .orderBy("budgets.id")
     .limit(limit)
     .execute();
-  return rows.map(({ account, subject_name: name, spent, billed_afterwards: billed, amount, ...budget }) => ({
-    budget,
-    replacesWallet: billed === 1 && budget.id === ownBudgetId(budget.account_id),
-    limitNanodollars: Number(amount),
-    top: account === null || name === null ? undefined : { accountId: account, name, spentNanodollars: Number(spent) },
-  }));
 }
 
 /** The id that a budget has which `budget_usd` of its account or key shows; undefined for others. */

@@ -24,9 +24,12 @@ const getAllBudgets = () => request(api.admin.budgets.get());
 /** A budget of the gateway or of an account, with the subject that spent the most of it. */
 export type AnyBudget = Awaited<ReturnType<typeof getAllBudgets>>["data"][number];
 
-/** The budgets of the gateway and of all accounts, the nearest to their amounts first, for administrators. */
+/**
+ * The budgets of the gateway and of all accounts, the nearest to their amounts first, for administrators. They are not read again by
+ * a timer: to find the nearest the gateway looks at what each account has spent.
+ */
 export function useAllBudgets() {
-  return useSWR("all-budgets", getAllBudgets, slowRefresh);
+  return useSWR("all-budgets", getAllBudgets, { keepPreviousData: true });
 }
 
 /** The subjects that have spent the most of a budget of each by itself. */
