@@ -180,6 +180,8 @@ describe("a model of the catalogue", () => {
       id,
       object: "organization.catalogue.model",
       plugin: "openai",
+      model: "famA-4o-mini",
+      name: "gpt-4o-mini",
       own: null,
       signed: null,
     });

@@ -84,7 +84,7 @@ export function AddProviderDialog({ list, onClose }: { list: ProviderList; onClo
       {credentialForm !== null && (
         <>
           <CredentialFields form={credentialForm} values={form.values} onChange={form.set} errorOf={form.fieldError} />
-          <p className="hint">Secrets are stored encrypted, and never shown again.</p>
+          <p className="soft">Secrets are stored encrypted, and never shown again.</p>
         </>
       )}
       {credentialForm === null && (

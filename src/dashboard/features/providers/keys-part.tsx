@@ -73,6 +73,7 @@ export function KeysPart({
             key={replaced?.id ?? "new"}
             name={name}
             credential={credential}
+            isFirst={keys.length === 0}
             replaced={replaced}
             onDone={() => replace(undefined)}
           />
@@ -212,12 +213,13 @@ interface KeyFormProps {
   name: string;
   /** The fields of a credential that is more than one key. */
   credential: Provider["credential_form"];
+  isFirst: boolean;
   replaced: ProviderKey | undefined;
   onDone: () => void;
 }
 
 /** Adds a key, or the fields of a credential, or stores them in place of another. */
-function KeyForm({ name, credential, replaced, onDone }: KeyFormProps) {
+function KeyForm({ name, credential, isFirst, replaced, onDone }: KeyFormProps) {
   const noun = credential === null ? "key" : "credential";
   const { keys } = providerOf(name);
   const initial = { ...emptySecret, method: replaced?.method ?? "" };
@@ -245,7 +247,7 @@ function KeyForm({ name, credential, replaced, onDone }: KeyFormProps) {
       ) : (
         <>
           <CredentialFields form={credential} values={form.values} onChange={form.set} errorOf={form.fieldError} />
-          <p className="hint">Tested first. Secrets are stored encrypted and never shown again.</p>
+          <p className="soft">Tested first. Secrets are stored encrypted and never shown again.</p>
         </>
       )}
       <TestFailure failure={form.failure} />
@@ -256,7 +258,7 @@ function KeyForm({ name, credential, replaced, onDone }: KeyFormProps) {
             form.failure !== undefined ? "Save anyway" : replaced === undefined ? `Add ${noun}` : `Replace ${noun}`
           }
           busyLabel="Testing…"
-          look=""
+          look={isFirst ? "primary" : ""}
           isComplete={isSecretComplete(credential, form.values)}
         />
         {replaced !== undefined && <Button onClick={onDone}>Cancel</Button>}

@@ -42,7 +42,13 @@ describe("POST /chat/completions", () => {
       {
         level: "info",
         event: "call",
-        fields: expect.objectContaining({ call: id, status: 200, usage_source: "reported" }),
+        fields: expect.objectContaining({
+          call: id,
+          status: 200,
+          usage_source: "reported",
+          model: chat.model,
+          model_name: chat.model,
+        }),
       },
     ]);
   });

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { builtIns, sandbox } from "../../../../plugins/index.ts";
 import { capabilities } from "../../../../src/contract/index.ts";
-import type { ChatRequest } from "../../../../src/provider/index.ts";
-import { ask, askStream, box } from "./sandbox-call.ts";
+import type { ChatCompletion, ChatRequest } from "../../../../src/provider/index.ts";
+import { ask, askStream, box, boxCall } from "./sandbox-call.ts";
 
 const tools: NonNullable<ChatRequest["tools"]> = ["get_weather", "get_time"].map((name) => ({
   type: "function",
@@ -28,6 +28,13 @@ describe("the sandbox", () => {
     expect(answer.choices[0]?.finish_reason).toBe("stop");
     expect(answer.choices).toEqual((await ask({})).choices);
     expect(answer.usage).toMatchObject({ prompt_tokens: 4, completion_tokens: 6, total_tokens: 10 });
+  });
+
+  test("calls a model by the name that clients write", async () => {
+    const row = { id: "famX-1", upstreamId: "acme-1", aliases: ["acme-1", "acme"] };
+    const messages = [{ role: "user" as const, content: "Hi" }];
+    const answer = (await box.handlers.chat?.(boxCall("chat", { messages }, row))) as ChatCompletion;
+    expect(answer.choices[0]?.message.content).toBe("[sandbox] acme-1 echoes: Hi");
   });
 
   test("tells choices and seeds apart", async () => {
