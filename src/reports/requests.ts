@@ -58,7 +58,7 @@ const listed = [
   "detail",
 ] as const;
 const detailed = ["settled_at", "hold_nanodollars", "hold_tokens", "call_units", "price_version", "node_id"] as const;
-/** What the provider is owed, and what the account pays above it. Account holders do not see them. */
+/** The provider's cost, and the markup on it. Account holders do not see them. */
 const ofOperators = ["provider_cost_nanodollars", "markup_basis_points"] as const;
 const ofRefusals = ["endpoint", "requests"] as const;
 const detailOfRefusals = ["message"] as const;

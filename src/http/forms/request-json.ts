@@ -15,7 +15,7 @@ import {
 import type { AccountNames } from "../../tenants/index.ts";
 import { toIso, toOwnerJson } from "./serializers.ts";
 
-/** What account holders do not see. */
+/** Account holders do not see these figures. */
 const withoutMargin = { provider_cost_usd: null, markup_percent: null, earned_usd: null };
 
 /**

@@ -18,7 +18,7 @@ const creates =
   "Replaces the markup that is there. It applies from the next call on, over whatever price is in force then. The most specific " +
   "one counts: that of the project, of the model (`markupPercent` of its price), of its provider, of the gateway.";
 
-/** What accounts pay above the prices of providers: all of them, those who use a provider, or one account. */
+/** Percentages that accounts pay above the prices of providers: one for all, one for each provider, or one of an account. */
 export const markups = defineResource<StoredMarkup, typeof markupFields, { object: "organization.markup" }>()({
   name: "markup",
   area: "accounts",

@@ -250,7 +250,7 @@ export function toChatUsage(
   };
   if (usage.prompt_tokens_details === null) delete usage.prompt_tokens_details;
   if (usage.completion_tokens_details === null) delete usage.completion_tokens_details;
-  // What a reseller behind the gateway charged is the operator's to know.
+  // It tells the account holder the cost at a provider that resells models.
   if ("cost_details" in usage) delete usage.cost_details;
   const cost = compiledPrice === undefined ? undefined : costNanodollars(compiledPrice, meters);
   if (cost !== undefined) usage.cost = cost / nanodollarsPerUsd;

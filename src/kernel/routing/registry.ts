@@ -158,7 +158,7 @@ export function priceFor(
 export interface Markups {
   /** Absent: none. */
   readonly gateway: number | undefined;
-  /** By the names of providers. */
+  /** The name of each provider with its markup. */
   readonly providers: ReadonlyMap<string, number>;
 }
 

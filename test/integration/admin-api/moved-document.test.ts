@@ -127,10 +127,7 @@ function makeDocument(random: Random): Document {
     keys,
     budgets: budgets.map((entry) => ({ ...entry, budget_usd: "1.00" })),
     rate_limits: rateLimits.map((entry) => ({ ...entry, requests_per_minute: 5 })),
-    markups: [
-      { markup_percent: "20" },
-      { account: pick(accounts).email, markup_percent: "-12.5" },
-    ],
+    markups: [{ markup_percent: "20" }, { account: pick(accounts).email, markup_percent: "-12.5" }],
     group_roles: some(3, (at) => ({
       ...maybe({ account: pick(accounts).email }),
       group: `group ${at}`,

@@ -3,7 +3,14 @@ import fc from "fast-check";
 import OpenAI from "openai";
 import { builtIns } from "../../../plugins/index.ts";
 import { commandLine } from "../../../src/audit/index.ts";
-import { compilePrice, costNanodollars, type Meters, type Price, parseUsd, withMarkup } from "../../../src/contract/index.ts";
+import {
+  compilePrice,
+  costNanodollars,
+  type Meters,
+  type Price,
+  parseUsd,
+  withMarkup,
+} from "../../../src/contract/index.ts";
 import { createAdminKey } from "../../../src/keys/index.ts";
 import { explainCharge, PriceBook, readRequest } from "../../../src/reports/index.ts";
 import { errorOf } from "../../support/error-of.ts";
@@ -37,7 +44,13 @@ test("the lines of a stored charge come to the charge to the nanodollar, for any
         const book = new PriceBook({ store, now: () => 5 });
         book.note([{ model: { id: model }, compiledPrice }]);
         await book.save();
-        const open = openOf(id, { accountId: `account-${calls}`, model, premium, priceVersion: compiledPrice.version, markupBasisPoints: markup });
+        const open = openOf(id, {
+          accountId: `account-${calls}`,
+          model,
+          premium,
+          priceVersion: compiledPrice.version,
+          markupBasisPoints: markup,
+        });
         const detail = ofTier === undefined ? undefined : JSON.stringify({ tier: "flex" });
         const chargedNanodollars = premium ? (cost as number) : 0;
         await recordCalls(store, [

@@ -181,6 +181,9 @@ describe("an e-mail that was only claimed, in the APIs,", () => {
     "PUT /v1/organization/config rate_limits[].account": refused(({ email }) =>
       apply({ rate_limits: [{ account: email, model: "gpt-4.1-nano", requests_per_minute: 5000 }] }),
     ),
+    "PUT /v1/organization/config markups[].account": refused(({ email }) =>
+      apply({ markups: [{ account: email, markup_percent: "20" }] }),
+    ),
     "PUT /v1/organization/config alerts[].subject": reads(({ email }) =>
       apply({ alerts: [{ rule: "metric", ...metricRule, name: "by document", subject: email }] }),
     ),

@@ -7,6 +7,7 @@ import { PageHead } from "../../kit/page.tsx";
 import { Segmented } from "../../kit/segmented.tsx";
 import { toast, toastError } from "../../kit/toast.tsx";
 import { useChoice, useParam } from "../../kit/url-state.ts";
+import { MarkupSection } from "../markups/markup-section.tsx";
 import {
   type CatalogueDocument,
   type CatalogueModel,
@@ -21,7 +22,6 @@ import { ModelDialog } from "./model-dialog.tsx";
 import { toDraft, toRow, toUnder } from "./row-draft.ts";
 import { UnlistedSection } from "./unlisted-section.tsx";
 import { VirtualSection } from "./virtual-section.tsx";
-import { MarkupSection } from "../markups/markup-section.tsx";
 
 const kinds = [
   ["all", "All"],

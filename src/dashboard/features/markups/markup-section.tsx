@@ -7,7 +7,7 @@ import { Form, Submit, useForm } from "../../kit/form.tsx";
 import { Section } from "../../kit/page.tsx";
 import { toast } from "../../kit/toast.tsx";
 
-/** Whose prices a markup raises: those of an account, of a provider, or without either of the gateway. */
+/** The account or the provider whose prices a markup raises; without either, those of the gateway. */
 export interface MarkupOwner {
   readonly account?: string;
   readonly provider?: string;
