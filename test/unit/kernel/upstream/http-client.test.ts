@@ -284,7 +284,7 @@ describe("a provider that cannot be reached", () => {
   test("has a host name that nobody knows", async () => {
     const { kind, message, wasSent } = await failureOf(client.request(requestTo("http://nowhere.invalid")));
     expect([kind, wasSent]).toEqual(["bad_response", false]);
-    expect(message).toMatch(/its host name (is unknown|could not be looked up)$/);
+    expect(message).toMatch(/its host name (cannot be resolved|could not be looked up)$/);
   });
 
   test("resets the connection", async () => {
