@@ -37,7 +37,6 @@ const exceptions: Readonly<Record<string, readonly [places: number, reason: stri
   "src/http/admin-api/usage.ts": [1, own],
   "src/http/lifecycle/idempotency.ts": [1, own],
   "src/http/responses-socket/connection.ts": [1, own],
-  "src/http/scim/index.ts": [1, "it reads the refusal that this gateway has just made"],
   "src/ledger/spool.ts": [1, own],
   "src/providers/actions.ts": [1, own],
   "src/providers/health.ts": [1, own],
