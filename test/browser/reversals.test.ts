@@ -84,13 +84,7 @@ describe.skipIf(!hasChromium)("an operator", () => {
       expect(await findViolations(page)).toEqual([]);
       await dialog.getByRole("button", { name: "Add group" }).click();
       await page.getByRole("button", { name: "Change Search-Developers in Search" }).waitFor();
-      await seeTexts(rows.first().locator("td"), [
-        "Search-Developers 1 person",
-        "Search",
-        "Member",
-        "stay",
-        "Change Remove",
-      ]);
+      expect(await rows.first().textContent()).toMatch(/1 person.*Search.*Member.*stay/);
 
       await add();
       await dialog.getByLabel("Group").fill("auditors");
