@@ -31,8 +31,6 @@ export {
   type Markups,
   type ModelEntry,
   mayUse,
-  pricedBy,
-  priceFor,
   publicNameOf,
   type Refusal,
   type Registry,

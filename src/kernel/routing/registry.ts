@@ -163,7 +163,7 @@ export interface Markups {
 }
 
 /** The provider whose price is in force for a model. */
-export function pricedBy({ model, routes }: Pick<ModelEntry, "model" | "routes">): string | undefined {
+function pricedBy({ model, routes }: Pick<ModelEntry, "model" | "routes">): string | undefined {
   return (routes.find((route) => route.model === model) ?? routes[0])?.plugin.name;
 }
 

@@ -133,6 +133,9 @@ def manage(case):
             return ORGANIZATION["admin_key_id"]
         if name == "rate_limit_id" and "/projects/" not in case.operation.path:
             name = "shared_rate_limit_id"
+        # A project has one markup, which other requests need.
+        if name == "markup_id" and ends and "/projects/" in case.operation.path:
+            return value
         if name in ("budget_id", "group_role_id", "markup_id") and "/projects/" not in case.operation.path:
             name = f"gateway_{name}"
         return (ORGANIZATION.get(f"ended_{name}") if ends else None) or ORGANIZATION.get(name, value)

@@ -69,7 +69,6 @@ export async function prepareOrganization(origin: string, key: string): Promise<
     ended_gateway_group_role_id: await groupRole("", "d"),
     markup_id: await markup(`/projects/${project}`),
     gateway_markup_id: await markup("", "openai"),
-    ended_markup_id: "mk_that_has_ended",
     ended_gateway_markup_id: await markup("", "groq"),
     budget_id: await budget("a"),
     gateway_budget_id: await gatewayBudget("test"),
