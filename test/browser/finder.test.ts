@@ -243,6 +243,6 @@ describe.skipIf(!hasChromium)("finding one's way", () => {
       );
       expect((await download("/admin/vouchers")).text).toMatch(/\r\n"vch_\w+","unused",5,"\d{4}-/);
       expect((await download("/admin/providers")).text).toContain('"Base URL","Reason"\r\n');
-      expect((await download("/admin/catalogue")).text).toContain('"Provider","Aliases","Retired on"\r\n');
+      expect((await download("/admin/catalogue")).text).toContain('"Provider","ID","Aliases","Retired on"\r\n');
     }));
 });

@@ -109,7 +109,8 @@ function closeOver(exported: readonly string[], declarations: ReadonlyMap<string
     const declaration = declarations.get(name);
     if (declaration === undefined) throw new Error(`Cannot find the declaration of ${name}`);
     const code = declaration.text.replaceAll(/\/\*\*[\s\S]*?\*\//g, "");
-    for (const [word] of code.matchAll(/\b[A-Za-z]\w*\b/g)) if (declarations.has(word)) names.add(word);
+    // The name of a member is not a use of a declaration of the same name.
+    for (const [word] of code.matchAll(/\b[A-Za-z]\w*\b(?!\??:)/g)) if (declarations.has(word)) names.add(word);
   }
   return [...names].map((name) => declarations.get(name) as Declaration);
 }

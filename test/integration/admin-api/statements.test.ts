@@ -27,8 +27,9 @@ beforeAll(async () => {
   idle = (await accounts.create({ email: "idle@example.org" })).id;
   // Before this month, and since it began.
   await creditWallet(gateway.store, { accountId: team, nanodollars: 3_000_000_000, note: "old" }, () => 86_400_000);
-  await creditWallet(gateway.store, { accountId: team, nanodollars: 40_000_000_001, note: "new" });
-  await creditWallet(gateway.store, { accountId: team, nanodollars: -250_000_000, note: "back" });
+  const now = Date.now();
+  await creditWallet(gateway.store, { accountId: team, nanodollars: 40_000_000_001, note: "new" }, () => now);
+  await creditWallet(gateway.store, { accountId: team, nanodollars: -250_000_000, note: "back" }, () => now + 1);
   const { key } = await accounts.createKey({ accountId: team, name: "of the team" });
   for (const of of [gateway.key, key, key]) {
     const response = await fetch(`${gateway.baseUrl}/chat/completions`, {
