@@ -62,7 +62,7 @@ describe("writeLedger", () => {
   test("puts every field of a call into its column", async () => {
     const store = await storeOfPayers();
     const names = { session: "s-1", tag: "t-1", endUser: "ada", agent: "a-1", parentAgent: "a-0" };
-    const open = openOf("c1", names);
+    const open = openOf("c1", { ...names, markupBasisPoints: 2000 });
     await store.writeLedger([open]);
     const numbers = {
       id_bytes: expect.anything(),
@@ -87,6 +87,7 @@ describe("writeLedger", () => {
         hold_nanodollars: 15,
         hold_tokens: 0,
         price_version: "v1",
+        markup_basis_points: 2000,
         session: "s-1",
         node_id: engine === "sqlite" ? null : expect.any(String),
       },
@@ -116,7 +117,13 @@ describe("writeLedger", () => {
     };
     const miss = { kind: "tools", place: "tools[3]", tokens: 21 } as const;
     const cache = { miss, lostNanodollars: 22, savedNanodollars: 23 };
-    const logged = { cache, protocol: "messages", clientRequestId: "mine-1", detail: '{"finish":["stop"]}' };
+    const logged = {
+      cache,
+      providerCostNanodollars: 10,
+      protocol: "messages",
+      clientRequestId: "mine-1",
+      detail: '{"finish":["stop"]}',
+    };
     await store.writeLedger([endOf(open, { meters, errorCode: "upstream_error", ...logged })]);
     expect(await rowsOf(store, "open_calls")).toEqual([]);
     expect(await rowsOf(store, "calls")).toEqual([
@@ -158,6 +165,7 @@ describe("writeLedger", () => {
         call_units: 8,
         usage_source: "reported",
         cost_nanodollars: 13,
+        provider_cost_nanodollars: 10,
         charged_nanodollars: 13,
         quota_tokens: 0,
         cache_miss: "tools",
@@ -166,6 +174,7 @@ describe("writeLedger", () => {
         cache_lost_nanodollars: 22,
         cache_saved_nanodollars: 23,
         price_version: "v1",
+        markup_basis_points: 2000,
         plugin: "openai",
         status: 200,
         error_code: "upstream_error",
