@@ -8,11 +8,10 @@ const callMsMax = 600_000;
 /** From this status on a call failed at the gateway or its provider. */
 const failedFrom = 500;
 const rateLimited = 429;
+const minuteMs = 60_000;
 
 /** The calls whose last attempt was at a provider. */
 export interface ProviderCalls {
-  /** The figures are of the time since then: a busy gateway has more calls than one look reads. */
-  readonly countedFrom: number;
   readonly calls: number;
   readonly failed: number;
   /** Accounts with failed calls, the most first. */
@@ -30,20 +29,54 @@ interface Row {
   readonly calls: number;
 }
 
-/** Reads the calls of a provider that have ended since a time, of the latest calls of the gateway. */
-export async function readProviderCalls(
+/** The first and the last failed call of a minute, milliseconds since 1970. */
+interface FailedMinute {
+  readonly first: number;
+  readonly last: number;
+}
+
+const endedAt = sql`opened_at + coalesce(duration_ms, 0)`;
+
+function latestCalls(from: number) {
+  return sql`from calls where id_bytes > ${callKeyOfTime(from - callMsMax)} order by id_bytes desc`;
+}
+
+/**
+ * Reads the minutes with failed calls of a provider, the oldest first.
+ *
+ * @returns `seenFrom`: a busy gateway has more calls than one look reads, which are then those since this time.
+ */
+export async function readFailedMinutes(
   { db }: Pick<Store, "db">,
   { plugin, from }: { readonly plugin: string; readonly from: number },
+): Promise<{ readonly seenFrom: number; readonly minutes: readonly FailedMinute[] }> {
+  const { rows } = await sql<FailedMinute>`
+    select min(${endedAt}) as first, max(${endedAt}) as last
+    from (select status, plugin, opened_at, duration_ms ${latestCalls(from)} limit ${sql.lit(scannedMax)}) as latest
+    where plugin = ${plugin} and ${endedAt} >= ${from}
+      and (status >= ${sql.lit(failedFrom)} or status = ${sql.lit(rateLimited)})
+    group by cast((${endedAt}) as bigint) / ${sql.lit(minuteMs)} order by 1`.execute(db);
+  const [oldest] = (
+    await sql<{
+      at: number;
+    }>`select opened_at as at ${latestCalls(from)} limit 1 offset ${sql.lit(scannedMax - 1)}`.execute(db)
+  ).rows;
+  return {
+    seenFrom: Math.max(from, Number(oldest?.at ?? from)),
+    minutes: rows.map(({ first, last }) => ({ first: Number(first), last: Number(last) })),
+  };
+}
+
+/** Reads the calls of a provider that have ended in a time, of the latest calls of the gateway. */
+export async function readProviderCalls(
+  { db }: Pick<Store, "db">,
+  { plugin, from, to }: { readonly plugin: string; readonly from: number; readonly to?: number | undefined },
 ): Promise<ProviderCalls> {
-  const latest = sql`from calls where id_bytes > ${callKeyOfTime(from - callMsMax)} order by id_bytes desc`;
   const { rows } = await sql<Row>`
     select account_id as account, model, status, error_code as code, cast(count(*) as bigint) as calls
-    from (select account_id, model, status, error_code, plugin, opened_at, duration_ms ${latest} limit ${sql.lit(scannedMax)}) as latest
-    where plugin = ${plugin} and opened_at + coalesce(duration_ms, 0) >= ${from}
+    from (select account_id, model, status, error_code, plugin, opened_at, duration_ms ${latestCalls(from)} limit ${sql.lit(scannedMax)}) as latest
+    where plugin = ${plugin} and ${endedAt} >= ${from} and ${endedAt} <= ${to ?? Number.MAX_SAFE_INTEGER}
     group by account_id, model, status, error_code`.execute(db);
-  const [oldest] = (
-    await sql<{ at: number }>`select opened_at as at ${latest} limit 1 offset ${sql.lit(scannedMax - 1)}`.execute(db)
-  ).rows;
   const accounts = sumBy(rows, ({ account }) => account);
   const answers = sumBy(
     rows.filter(({ code }) => code !== null),
@@ -51,7 +84,6 @@ export async function readProviderCalls(
   );
   const byCalls = (one: { calls: number }, other: { calls: number }) => other.calls - one.calls;
   return {
-    countedFrom: Math.max(from, oldest?.at ?? from),
     calls: rows.reduce((sum, { calls }) => sum + Number(calls), 0),
     failed: rows.filter(isFailed).reduce((sum, { calls }) => sum + Number(calls), 0),
     accounts: [...accounts]

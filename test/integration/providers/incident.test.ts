@@ -91,6 +91,33 @@ describe.each(Object.keys(engines) as (keyof typeof engines)[])("the incident of
   });
 });
 
+test("once the provider works again, the text and the figures are of its outage alone, from the first failure to the last", async () => {
+  const { node, admin, send, acme, readIncident } = await startFailing("sqlite");
+  for (let count = 0; count < 3; count++) expect((await call(node.origin, admin.key)).status).toBe(200);
+  await Bun.sleep(1100);
+  acme.answer.status = 500;
+  const failedFrom = Math.floor(Date.now() / 1000);
+  for (let count = 0; count < 2; count++) expect((await call(node.origin, admin.key)).ok).toBe(false);
+  await until(async () => (await readIncident()).failed_calls === 2);
+  const failing = await readIncident();
+  expect(failing).toMatchObject({ state: "failing", calls: 2, counted_until: null });
+  expect(failing.counted_from).toBeGreaterThanOrEqual(failedFrom);
+  await Bun.sleep(1100);
+  acme.answer.status = 200;
+  const recoveredFrom = Date.now() / 1000;
+  await until(async () => (await call(node.origin, admin.key)).ok);
+  for (let count = 0; count < 20; count++) expect((await call(node.origin, admin.key)).status).toBe(200);
+  expect((await send("POST", "/providers/acme/test", {})).status).toBe(200);
+  await until(async () => (await readIncident()).calls_of_last_hour >= 26);
+  const over = await readIncident();
+  expect(over).toMatchObject({ state: "working", since: null, failing_since: null, calls: 2, failed_calls: 2 });
+  expect(over.counted_from).toBe(failing.counted_from);
+  expect(over.counted_until).toBeWithin(over.counted_from, recoveredFrom);
+  expect(over.customer_text).toMatch(
+    /^(At|From) \d{4}-\d\d-\d\d \d\d:\d\d( to [\d: -]+)? UTC, requests to acme\/chat failed: 2 of 2 requests \(100 %\) failed\. They work again\. Requests that failed can be sent again\.$/,
+  );
+});
+
 test("an admin key that may not read usage is not told whose calls failed", async () => {
   const { store, node, admin, acme } = await startFailing("sqlite");
   acme.answer.status = 500;

@@ -48,13 +48,22 @@ export function IncidentPart({ name }: { name: string }) {
 }
 
 /** To the requests of the figures, which may have begun a little before the first failure. */
-function toRequests({ id, counted_from: from }: Incident, filters: Record<string, string> = {}): string {
+function toRequests(
+  { id, counted_from: from, counted_until: until }: Incident,
+  filters: Record<string, string> = {},
+): string {
   const failed = Object.keys(filters).includes("error") ? {} : { status: "failed" };
-  return `/requests?${new URLSearchParams({ plugin: id, ...failed, ...filters, from: fromSeconds(from - 60) })}`;
+  const span = { from: fromSeconds(from - 60), ...(until !== null && { until: fromSeconds(until + 1) }) };
+  return `/requests?${new URLSearchParams({ plugin: id, ...failed, ...filters, ...span })}`;
 }
 
 const toShare = ({ calls, failed_calls: failed }: { calls: number; failed_calls: number }) =>
   `${formatCount(failed)} of ${formatCount(calls)}${calls === 0 ? "" : ` (${formatShare(failed / calls)})`}`;
+
+function toSpan({ counted_from: from, counted_until: until }: Incident): string {
+  const start = formatMoment(fromSeconds(from));
+  return until === null ? `since ${start}` : `from ${start} to ${formatMoment(fromSeconds(until))}`;
+}
 
 function Facts({ incident, onReroute }: { incident: Incident; onReroute: () => void }) {
   const { id, failing_since: failingSince, last_success_at: success, recent_attempts: recent } = incident;
@@ -85,7 +94,7 @@ function Facts({ incident, onReroute }: { incident: Incident; onReroute: () => v
         </Fact>
         <Fact name="Failed requests">
           <FailedLink incident={incident}>{toShare(incident)}</FailedLink>
-          <span className="sub">since {formatMoment(fromSeconds(incident.counted_from))}</span>
+          <span className="sub">{toSpan(incident)}</span>
         </Fact>
         <Fact name="Last hour">{`${formatCount(incident.calls_of_last_hour)} requests`}</Fact>
       </dl>
