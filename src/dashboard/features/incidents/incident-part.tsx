@@ -24,7 +24,7 @@ export function IncidentPart({ name }: { name: string }) {
         {(data) => (
           <>
             <RerouteNotices reroutes={data.reroutes} />
-            <Facts incident={data} onReroute={() => setSubject({ subject: "provider", name })} />
+            <Facts incident={data} onReroute={() => setSubject({ subject: "provider", name, models: data.models.map(({ id }) => id) })} />
             {data.failed_calls > 0 && (
               <div className="columns">
                 <Hit incident={data} />
