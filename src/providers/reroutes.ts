@@ -135,7 +135,8 @@ export async function changeReroute(
     checkReroute(row, now);
     const others = all.filter((one) => one.id !== id);
     expectNoChain(row, others);
-    if (describeModel !== undefined && changes.to_model !== undefined) expectServed(row, others, { describeModel, capabilitiesOf });
+    if (describeModel !== undefined && changes.to_model !== undefined)
+      expectServed(row, others, { describeModel, capabilitiesOf });
     await db
       .updateTable("reroutes")
       .set({ id, ...changes })

@@ -1,4 +1,5 @@
 import { sql } from "kysely";
+import { pausedMessage } from "../contract/index.ts";
 import { callKeyOfTime, type Store } from "../db/index.ts";
 
 /** Calls that one look reads; more would delay running calls. */
@@ -10,10 +11,12 @@ const failedFrom = 500;
 const rateLimited = 429;
 const minuteMs = 60_000;
 
-/** The calls whose last attempt was at a provider. */
+/** The calls whose last attempt was at a provider, and those that were not sent because it was paused. */
 export interface ProviderCalls {
   readonly calls: number;
   readonly failed: number;
+  /** Those of the failed calls that were not sent: each route of their model was paused, at this provider among others. */
+  readonly refused: number;
   /** Accounts with failed calls, the most first. */
   readonly accounts: readonly { readonly accountId: string; readonly calls: number; readonly failed: number }[];
   /** The errors that clients were answered, the most frequent first. */
@@ -26,6 +29,7 @@ interface Row {
   readonly model: string;
   readonly status: number | null;
   readonly code: string | null;
+  readonly refused: number;
   readonly calls: number;
 }
 
@@ -36,6 +40,15 @@ interface FailedMinute {
 }
 
 const endedAt = sql`opened_at + coalesce(duration_ms, 0)`;
+
+/** The calls of a provider. Only the message of a call that was not sent names the providers that were paused. */
+function isOf(plugin: string) {
+  const name = plugin.replaceAll(/[\\%_]/g, "\\$&");
+  const named = [`${name};`, `${name}, %`, `%, ${name};`, `%, ${name}, %`].map(
+    (names) => sql`detail like ${`%"error":"${pausedMessage}${names}%`} escape '\\'`,
+  );
+  return sql`(plugin = ${plugin} or (plugin is null and error_code = 'unavailable' and (${sql.join(named, sql` or `)})))`;
+}
 
 function latestCalls(from: number) {
   return sql`from calls where id_bytes > ${callKeyOfTime(from - callMsMax)} order by id_bytes desc`;
@@ -52,8 +65,8 @@ export async function readFailedMinutes(
 ): Promise<{ readonly seenFrom: number; readonly minutes: readonly FailedMinute[] }> {
   const { rows } = await sql<FailedMinute>`
     select min(${endedAt}) as first, max(${endedAt}) as last
-    from (select status, plugin, opened_at, duration_ms ${latestCalls(from)} limit ${sql.lit(scannedMax)}) as latest
-    where plugin = ${plugin} and ${endedAt} >= ${from}
+    from (select status, error_code, detail, plugin, opened_at, duration_ms ${latestCalls(from)} limit ${sql.lit(scannedMax)}) as latest
+    where ${isOf(plugin)} and ${endedAt} >= ${from}
       and (status >= ${sql.lit(failedFrom)} or status = ${sql.lit(rateLimited)})
     group by cast((${endedAt}) as bigint) / ${sql.lit(minuteMs)} order by 1`.execute(db);
   const [oldest] = (
@@ -73,10 +86,11 @@ export async function readProviderCalls(
   { plugin, from, to }: { readonly plugin: string; readonly from: number; readonly to?: number | undefined },
 ): Promise<ProviderCalls> {
   const { rows } = await sql<Row>`
-    select account_id as account, model, status, error_code as code, cast(count(*) as bigint) as calls
-    from (select account_id, model, status, error_code, plugin, opened_at, duration_ms ${latestCalls(from)} limit ${sql.lit(scannedMax)}) as latest
-    where plugin = ${plugin} and ${endedAt} >= ${from} and ${endedAt} <= ${to ?? Number.MAX_SAFE_INTEGER}
-    group by account_id, model, status, error_code`.execute(db);
+    select account_id as account, model, status, error_code as code,
+      case when plugin is null then 1 else 0 end as refused, cast(count(*) as bigint) as calls
+    from (select account_id, model, status, error_code, detail, plugin, opened_at, duration_ms ${latestCalls(from)} limit ${sql.lit(scannedMax)}) as latest
+    where ${isOf(plugin)} and ${endedAt} >= ${from} and ${endedAt} <= ${to ?? Number.MAX_SAFE_INTEGER}
+    group by account_id, model, status, error_code, 5`.execute(db);
   const accounts = sumBy(rows, ({ account }) => account);
   const answers = sumBy(
     rows.filter(({ code }) => code !== null),
@@ -86,6 +100,7 @@ export async function readProviderCalls(
   return {
     calls: rows.reduce((sum, { calls }) => sum + Number(calls), 0),
     failed: rows.filter(isFailed).reduce((sum, { calls }) => sum + Number(calls), 0),
+    refused: rows.filter(({ refused }) => Number(refused) === 1).reduce((sum, { calls }) => sum + Number(calls), 0),
     accounts: [...accounts]
       .map(([accountId, figures]) => ({ accountId, ...figures }))
       .filter(({ failed }) => failed > 0)

@@ -104,6 +104,7 @@ function formatIncident(incident: IncidentJson): string {
     ["last success", toTime(incident.last_success_at)],
     ["failed attempts now", `${recent.errors} of ${recent.attempts}`],
     ["failed requests", `${toShare(incident)} ${toSpan(incident)}`],
+    ["refused while paused", incident.refused_calls === 0 ? "" : String(incident.refused_calls)],
     ["accounts hit", String(incident.project_count ?? "")],
     ["last error", error === null ? "" : toTerminalLine([error.status, error.message].filter(Boolean).join(": "))],
   ].filter(([, value]) => value !== "");

@@ -41,7 +41,12 @@ const IncidentObject = Type.Object({
     Type.Integer({ description: "Until then: the last failure of a provider that works again; `null`: until now" }),
   ),
   ...figures,
-  calls_of_last_hour: Count,
+  refused_calls: Type.Integer({
+    minimum: 0,
+    description:
+      "Those of `failed_calls` that were not sent: all routes of their model were paused, this provider's among them",
+  }),
+  calls_of_last_hour: Type.Integer({ minimum: 0, description: "Requests that were sent to it in the last hour" }),
   project_count: nullable(
     Type.Integer({ description: "Projects with failed calls; `null` without the scope `usage:read`" }),
   ),

@@ -85,7 +85,8 @@ export async function readIncident(
     countedUntil,
     calls: calls.calls,
     failed: calls.failed,
-    callsOfLastHour: lastHour.calls,
+    refused: calls.refused,
+    callsOfLastHour: lastHour.calls - lastHour.refused,
     accountCount: calls.accounts.length,
     accounts: accounts.map(({ accountId, ...figures }) => {
       const holder = holders.get(accountId);
@@ -202,6 +203,7 @@ export function toIncidentObject(incident: Incident, seesUsage = true) {
     counted_from: toSeconds(incident.countedFrom),
     counted_until: toMoment(incident.countedUntil),
     ...toCalls(incident),
+    refused_calls: incident.refused,
     calls_of_last_hour: incident.callsOfLastHour,
     project_count: seesUsage ? incident.accountCount : null,
     projects: seesUsage

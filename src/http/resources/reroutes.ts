@@ -40,7 +40,8 @@ export const reroutes = defineResource<StoredReroute, typeof rerouteFields, Deri
     to_model: nullable(Type.String()),
     is_effective: nullable(
       Type.Boolean({
-        description: "`false`: the model that answers is not served now, or not at an endpoint of what it answers for, so calls go on as before; `null`: not known",
+        description:
+          "`false`: the model that answers is not served now, or not at an endpoint of what it answers for, so calls go on as before; `null`: not known",
       }),
     ),
     created_at: Type.Integer(),

@@ -24,7 +24,10 @@ export function IncidentPart({ name }: { name: string }) {
         {(data) => (
           <>
             <RerouteNotices reroutes={data.reroutes} />
-            <Facts incident={data} onReroute={() => setSubject({ subject: "provider", name, models: data.models.map(({ id }) => id) })} />
+            <Facts
+              incident={data}
+              onReroute={() => setSubject({ subject: "provider", name, models: data.models.map(({ id }) => id) })}
+            />
             {data.failed_calls > 0 && (
               <div className="columns">
                 <Hit incident={data} />
@@ -47,14 +50,18 @@ export function IncidentPart({ name }: { name: string }) {
   );
 }
 
+/** The answer to requests that are not sent because the provider is paused. They are logged without a provider. */
+const pausedCode = "unavailable";
+
 /** To the requests of the figures, which may have begun a little before the first failure. */
 function toRequests(
-  { id, counted_from: from, counted_until: until }: Incident,
+  { id, counted_from: from, counted_until: until, refused_calls: refused }: Incident,
   filters: Record<string, string> = {},
 ): string {
+  const isOfProvider = filters.error === undefined ? refused === 0 : filters.error !== pausedCode;
   const failed = Object.keys(filters).includes("error") ? {} : { status: "failed" };
   const span = { from: fromSeconds(from - 60), ...(until !== null && { until: fromSeconds(until + 1) }) };
-  return `/requests?${new URLSearchParams({ plugin: id, ...failed, ...filters, ...span })}`;
+  return `/requests?${new URLSearchParams({ ...(isOfProvider && { plugin: id }), ...failed, ...filters, ...span })}`;
 }
 
 const toShare = ({ calls, failed_calls: failed }: { calls: number; failed_calls: number }) =>
@@ -96,6 +103,14 @@ function Facts({ incident, onReroute }: { incident: Incident; onReroute: () => v
           <FailedLink incident={incident}>{toShare(incident)}</FailedLink>
           <span className="sub">{toSpan(incident)}</span>
         </Fact>
+        {incident.refused_calls > 0 && (
+          <Fact name={`Refused while ${id} was paused`}>
+            <Link href={toRequests(incident, { error: pausedCode })}>
+              {formatCount(incident.refused_calls)} of them
+            </Link>
+            <span className="sub">not sent to {id}</span>
+          </Fact>
+        )}
         <Fact name="Last hour">{`${formatCount(incident.calls_of_last_hour)} requests`}</Fact>
       </dl>
     </Section>
