@@ -140,7 +140,7 @@ function toText({ calls, models, reroutes, enabled, nameOf, ...times }: TextFact
   const listed = names.slice(0, namedMax).join(", ") + (rest > 0 ? ` and ${rest} more models` : "");
   const total = hit.reduce((sum, [, figures]) => sum + figures.calls, 0);
   const share = Math.round((calls.failed / total) * 100);
-  const figures = `${calls.failed} of ${total} requests (${share < 1 ? "less than 1" : share} %) failed`;
+  const figures = { count: `${calls.failed} of ${total}`, share: `(${share < 1 ? "less than 1" : share} %)` };
   const sentences = [tellWhen(times, `requests to ${listed}`, figures)];
   for (const { to_model: to, ends_at: endsAt } of reroutes) {
     const until = endsAt === null ? "For the time being" : `Until ${toUtc(endsAt)}`;
@@ -159,15 +159,16 @@ function toText({ calls, models, reroutes, enabled, nameOf, ...times }: TextFact
 function tellWhen(
   { began, countedFrom, until }: Pick<TextFacts, "began" | "countedFrom" | "until">,
   requests: string,
-  figures: string,
+  { count, share }: { readonly count: string; readonly share: string },
 ): string {
   if (until !== undefined) {
     const [from, to] = [toUtc(began), toUtc(until)];
     const [day = "", time = ""] = to.split(/ (.*)/);
     const span = from === to ? `At ${to}` : `From ${from.replace(" UTC", "")} to ${from.startsWith(day) ? time : to}`;
-    return `${span}, ${requests} failed: ${figures}. They work again.`;
+    return `${span}, ${requests} failed: ${count} ${share}. They work again.`;
   }
   const start = `Since ${toUtc(began)}, ${requests} have been failing`;
+  const figures = `${count} requests ${share} failed`;
   return countedFrom > began ? `${start}. Since ${toUtc(countedFrom)}, ${figures}.` : `${start}: ${figures}.`;
 }
 

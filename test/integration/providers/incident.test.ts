@@ -169,7 +169,7 @@ test("once the provider works again, the text and the figures are of its outage 
   expect(over.counted_from).toBe(failing.counted_from);
   expect(over.counted_until).toBeWithin(over.counted_from, recoveredFrom);
   expect(over.customer_text).toMatch(
-    /^(At|From) \d{4}-\d\d-\d\d \d\d:\d\d( to [\d: -]+)? UTC, requests to acme\/chat failed: 2 of 2 requests \(100 %\) failed\. They work again\. Requests that failed can be sent again\.$/,
+    /^(At|From) \d{4}-\d\d-\d\d \d\d:\d\d( to [\d: -]+)? UTC, requests to acme\/chat failed: 2 of 2 \(100 %\)\. They work again\. Requests that failed can be sent again\.$/,
   );
 });
 

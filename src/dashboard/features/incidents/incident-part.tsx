@@ -58,10 +58,10 @@ function toRequests(
   { id, counted_from: from, counted_until: until, refused_calls: refused }: Incident,
   filters: Record<string, string> = {},
 ): string {
-  const isOfProvider = filters.error === undefined ? refused === 0 : filters.error !== pausedCode;
+  const hasProvider = filters.error === undefined ? refused === 0 : filters.error !== pausedCode;
   const failed = Object.keys(filters).includes("error") ? {} : { status: "failed" };
   const span = { from: fromSeconds(from - 60), ...(until !== null && { until: fromSeconds(until + 1) }) };
-  return `/requests?${new URLSearchParams({ ...(isOfProvider && { plugin: id }), ...failed, ...filters, ...span })}`;
+  return `/requests?${new URLSearchParams({ ...(hasProvider && { plugin: id }), ...failed, ...filters, ...span })}`;
 }
 
 const toShare = ({ calls, failed_calls: failed }: { calls: number; failed_calls: number }) =>
