@@ -44,3 +44,6 @@ export interface CallDetail {
   readonly subject?: string | undefined;
   readonly end_user?: string | undefined;
 }
+
+/** The message of a call that was not sent because all routes of its model were paused; the names of their providers follow. */
+export const pausedMessage = "The request was not sent: after repeated failures the gateway pauses ";

@@ -18,6 +18,8 @@ export { ProviderSettings } from "./provider-settings.ts";
 export { Providers } from "./providers.ts";
 export { parseFile } from "./read-files.ts";
 export {
+  type CapabilitiesOf,
+  canAnswerFor,
   changeReroute,
   checkReroute,
   createReroute,

@@ -63,10 +63,14 @@ export interface ServedModel {
 /** Returns the model of an id or name; `undefined` for an unknown one. */
 export type DescribeModel = (name: string) => ServedModel | undefined;
 
+/** Returns the kinds of the models of a provider; none where its models are not known yet. */
+export type CapabilitiesOf = (provider: string) => ReadonlySet<Capability>;
+
 interface Change {
   readonly by: Administrator;
   /** Absent: what is served is not known here, and targets are not compared with it. */
   readonly describeModel: DescribeModel | undefined;
+  readonly capabilitiesOf?: CapabilitiesOf | undefined;
   readonly now: number;
 }
 
@@ -90,7 +94,7 @@ export async function readReroute({ db }: Pick<Store, "db">, id: string, now: nu
 export async function createReroute(
   store: TransactionScope,
   columns: NewReroute,
-  { by, describeModel, now }: Change,
+  { by, describeModel, capabilitiesOf, now }: Change,
 ): Promise<StoredReroute> {
   checkReroute(columns, now);
   const id = `rr_${randomBytes(9).toString("hex")}`;
@@ -109,7 +113,7 @@ export async function createReroute(
       throw new GatewayError("conflict", `There are ${reroutesMax} re-routes, the limit; remove one`);
     }
     expectNoChain(row, others);
-    if (describeModel !== undefined) expectServed(row, others, describeModel);
+    if (describeModel !== undefined) expectServed(row, others, { describeModel, capabilitiesOf });
     await db.insertInto("reroutes").values(row).execute();
     await record({ db, by, now }, "create", row);
     return row;
@@ -120,7 +124,7 @@ export async function createReroute(
 export async function changeReroute(
   store: TransactionScope,
   { id, changes }: { readonly id: string; readonly changes: Partial<Columns> },
-  { by, describeModel, now }: Change,
+  { by, describeModel, capabilitiesOf, now }: Change,
 ): Promise<StoredReroute> {
   return await store.change(async (db) => {
     await lockName(db, "reroutes", store.shared);
@@ -131,7 +135,8 @@ export async function changeReroute(
     checkReroute(row, now);
     const others = all.filter((one) => one.id !== id);
     expectNoChain(row, others);
-    if (describeModel !== undefined && changes.to_model !== undefined) expectServed(row, others, describeModel);
+    if (describeModel !== undefined && changes.to_model !== undefined)
+      expectServed(row, others, { describeModel, capabilitiesOf });
     await db
       .updateTable("reroutes")
       .set({ id, ...changes })
@@ -191,7 +196,11 @@ function expectNoChain(row: StoredReroute, others: readonly StoredReroute[]): vo
 }
 
 /** Checks the target against what is served now. */
-function expectServed(row: StoredReroute, others: readonly StoredReroute[], describeModel: DescribeModel): void {
+function expectServed(
+  row: StoredReroute,
+  others: readonly StoredReroute[],
+  { describeModel, capabilitiesOf }: Pick<Change, "capabilitiesOf"> & { readonly describeModel: DescribeModel },
+): void {
   const { subject, name, to_model: toModel } = row;
   const source = subject === "model" ? describeModel(name) : undefined;
   if (subject === "model" && source === undefined) {
@@ -218,6 +227,29 @@ function expectServed(row: StoredReroute, others: readonly StoredReroute[], desc
     const kinds = `${quoteValue(name)} is for ${source.capability}, ${quoteValue(toModel)} for ${target.capability}`;
     throw invalid("to_model", `is for another endpoint: ${kinds}`);
   }
+  const ofProvider = subject === "provider" ? capabilitiesOf?.(name) : undefined;
+  if (ofProvider !== undefined && !isOneOf(ofProvider, target)) {
+    const kinds = `models of ${quoteValue(name)} are for ${[...ofProvider].sort().join(", ")}, ${quoteValue(toModel)} is for ${target.capability}`;
+    throw invalid("to_model", `is for another endpoint: ${kinds}`);
+  }
+}
+
+function isOneOf(capabilities: ReadonlySet<Capability>, { capability }: ServedModel): boolean {
+  return capabilities.size === 0 || capabilities.has(capability);
+}
+
+/** Whether the model that a re-route names is served now, at an endpoint of what it answers for. */
+export function canAnswerFor(
+  { subject, name, to_model: to }: Pick<StoredReroute, "subject" | "name" | "to_model">,
+  describeModel: DescribeModel,
+  capabilitiesOf: CapabilitiesOf | undefined,
+): boolean {
+  if (to === null) return true;
+  const target = describeModel(to);
+  if (target === undefined || target.providers.length === 0) return false;
+  if (subject === "provider") return capabilitiesOf === undefined || isOneOf(capabilitiesOf(name), target);
+  const source = describeModel(name);
+  return source === undefined || source.capability === target.capability;
 }
 
 function invalid(param: string, fault: string): GatewayError {

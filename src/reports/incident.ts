@@ -1,4 +1,5 @@
 import { sql } from "kysely";
+import { pausedMessage } from "../contract/index.ts";
 import { callKeyOfTime, type Store } from "../db/index.ts";
 
 /** Calls that one look reads; more would delay running calls. */
@@ -8,13 +9,14 @@ const callMsMax = 600_000;
 /** From this status on a call failed at the gateway or its provider. */
 const failedFrom = 500;
 const rateLimited = 429;
+const minuteMs = 60_000;
 
-/** The calls whose last attempt was at a provider. */
+/** The calls whose last attempt was at a provider, and those that were not sent because it was paused. */
 export interface ProviderCalls {
-  /** The figures are of the time since then: a busy gateway has more calls than one look reads. */
-  readonly countedFrom: number;
   readonly calls: number;
   readonly failed: number;
+  /** Those of the failed calls that were not sent: each route of their model was paused, at this provider among others. */
+  readonly refused: number;
   /** Accounts with failed calls, the most first. */
   readonly accounts: readonly { readonly accountId: string; readonly calls: number; readonly failed: number }[];
   /** The errors that clients were answered, the most frequent first. */
@@ -27,23 +29,68 @@ interface Row {
   readonly model: string;
   readonly status: number | null;
   readonly code: string | null;
+  readonly refused: number;
   readonly calls: number;
 }
 
-/** Reads the calls of a provider that have ended since a time, of the latest calls of the gateway. */
-export async function readProviderCalls(
+/** The first and the last failed call of a minute, milliseconds since 1970. */
+interface FailedMinute {
+  readonly first: number;
+  readonly last: number;
+}
+
+const endedAt = sql`opened_at + coalesce(duration_ms, 0)`;
+
+/** The calls of a provider. Only the message of a call that was not sent names the providers that were paused. */
+function isOf(plugin: string) {
+  const name = plugin.replaceAll(/[\\%_]/g, "\\$&");
+  const named = [`${name};`, `${name}, %`, `%, ${name};`, `%, ${name}, %`].map(
+    (names) => sql`detail like ${`%"error":"${pausedMessage}${names}%`} escape '\\'`,
+  );
+  return sql`(plugin = ${plugin} or (plugin is null and error_code = 'unavailable' and (${sql.join(named, sql` or `)})))`;
+}
+
+function latestCalls(from: number) {
+  return sql`from calls where id_bytes > ${callKeyOfTime(from - callMsMax)} order by id_bytes desc`;
+}
+
+/**
+ * Reads the minutes with failed calls of a provider, the oldest first.
+ *
+ * @returns `seenFrom`: a busy gateway has more calls than one look reads, which are then those since this time.
+ */
+export async function readFailedMinutes(
   { db }: Pick<Store, "db">,
   { plugin, from }: { readonly plugin: string; readonly from: number },
-): Promise<ProviderCalls> {
-  const latest = sql`from calls where id_bytes > ${callKeyOfTime(from - callMsMax)} order by id_bytes desc`;
-  const { rows } = await sql<Row>`
-    select account_id as account, model, status, error_code as code, cast(count(*) as bigint) as calls
-    from (select account_id, model, status, error_code, plugin, opened_at, duration_ms ${latest} limit ${sql.lit(scannedMax)}) as latest
-    where plugin = ${plugin} and opened_at + coalesce(duration_ms, 0) >= ${from}
-    group by account_id, model, status, error_code`.execute(db);
+): Promise<{ readonly seenFrom: number; readonly minutes: readonly FailedMinute[] }> {
+  const { rows } = await sql<FailedMinute>`
+    select min(${endedAt}) as first, max(${endedAt}) as last
+    from (select status, error_code, detail, plugin, opened_at, duration_ms ${latestCalls(from)} limit ${sql.lit(scannedMax)}) as latest
+    where ${isOf(plugin)} and ${endedAt} >= ${from}
+      and (status >= ${sql.lit(failedFrom)} or status = ${sql.lit(rateLimited)})
+    group by cast((${endedAt}) as bigint) / ${sql.lit(minuteMs)} order by 1`.execute(db);
   const [oldest] = (
-    await sql<{ at: number }>`select opened_at as at ${latest} limit 1 offset ${sql.lit(scannedMax - 1)}`.execute(db)
+    await sql<{
+      at: number;
+    }>`select opened_at as at ${latestCalls(from)} limit 1 offset ${sql.lit(scannedMax - 1)}`.execute(db)
   ).rows;
+  return {
+    seenFrom: Math.max(from, Number(oldest?.at ?? from)),
+    minutes: rows.map(({ first, last }) => ({ first: Number(first), last: Number(last) })),
+  };
+}
+
+/** Reads the calls of a provider that have ended in a time, of the latest calls of the gateway. */
+export async function readProviderCalls(
+  { db }: Pick<Store, "db">,
+  { plugin, from, to }: { readonly plugin: string; readonly from: number; readonly to?: number | undefined },
+): Promise<ProviderCalls> {
+  const { rows } = await sql<Row>`
+    select account_id as account, model, status, error_code as code,
+      case when plugin is null then 1 else 0 end as refused, cast(count(*) as bigint) as calls
+    from (select account_id, model, status, error_code, detail, plugin, opened_at, duration_ms ${latestCalls(from)} limit ${sql.lit(scannedMax)}) as latest
+    where ${isOf(plugin)} and ${endedAt} >= ${from} and ${endedAt} <= ${to ?? Number.MAX_SAFE_INTEGER}
+    group by account_id, model, status, error_code, 5`.execute(db);
   const accounts = sumBy(rows, ({ account }) => account);
   const answers = sumBy(
     rows.filter(({ code }) => code !== null),
@@ -51,9 +98,9 @@ export async function readProviderCalls(
   );
   const byCalls = (one: { calls: number }, other: { calls: number }) => other.calls - one.calls;
   return {
-    countedFrom: Math.max(from, oldest?.at ?? from),
     calls: rows.reduce((sum, { calls }) => sum + Number(calls), 0),
     failed: rows.filter(isFailed).reduce((sum, { calls }) => sum + Number(calls), 0),
+    refused: rows.filter(({ refused }) => Number(refused) === 1).reduce((sum, { calls }) => sum + Number(calls), 0),
     accounts: [...accounts]
       .map(([accountId, figures]) => ({ accountId, ...figures }))
       .filter(({ failed }) => failed > 0)

@@ -19,7 +19,7 @@ export {
 } from "./describe-statement.ts";
 export { describeCharge, type ExplainedCharge, explainCharge } from "./explain-charge.ts";
 export { type CallsWanted, exportCalls, exportEnds, type WrittenCall } from "./export-calls.ts";
-export { type ProviderCalls, readProviderCalls } from "./incident.ts";
+export { type ProviderCalls, readFailedMinutes, readProviderCalls } from "./incident.ts";
 export { type CallerOrigin, type KeyCaller, KeyCallers, readKeyCallers } from "./key-callers.ts";
 export {
   type CompareQuery,

@@ -52,7 +52,10 @@ describe.skipIf(!hasChromium)("an operator whose provider fails", () => {
           .waitFor();
         await page.getByRole("button", { name: "Cancel" }).click();
         await page.getByRole("button", { name: "Re-route acme/chat" }).click();
-        await page.getByLabel("Answer with").selectOption("spare/chat");
+        await seeCount(page.locator('#reroute-targets option[value="spare/chat"]'), 1);
+        await seeCount(page.locator('#reroute-targets option[value="acme/chat"]'), 0);
+        await page.getByLabel("Answer with").fill("spare/chat");
+        await page.getByLabel("For", { exact: true }).selectOption("2 hours");
         expect(await findViolations(page)).toEqual([]);
         await page.getByRole("dialog").getByRole("button", { name: "Re-route", exact: true }).click();
         await page.getByText(/Calls of acme\/chat are re-routed to spare\/chat until/).waitFor();

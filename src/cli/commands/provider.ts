@@ -94,6 +94,8 @@ type IncidentJson = ReturnType<typeof import("../../http/forms/incident.ts").toI
 function formatIncident(incident: IncidentJson): string {
   const toTime = (at: number | null) => (at === null ? "" : new Date(at * 1000).toISOString());
   const toShare = ({ calls, failed_calls: failed }: { calls: number; failed_calls: number }) => `${failed} of ${calls}`;
+  const toSpan = ({ counted_from: from, counted_until: until }: IncidentJson) =>
+    until === null ? `since ${toTime(from)}` : `from ${toTime(from)} to ${toTime(until)}`;
   const { last_error: error, recent_attempts: recent } = incident;
   const facts = [
     ["state", incident.state ?? "serves nothing"],
@@ -101,7 +103,8 @@ function formatIncident(incident: IncidentJson): string {
     ["every attempt fails since", toTime(incident.failing_since)],
     ["last success", toTime(incident.last_success_at)],
     ["failed attempts now", `${recent.errors} of ${recent.attempts}`],
-    ["failed requests", `${toShare(incident)} since ${toTime(incident.counted_from)}`],
+    ["failed requests", `${toShare(incident)} ${toSpan(incident)}`],
+    ["refused while paused", incident.refused_calls === 0 ? "" : String(incident.refused_calls)],
     ["accounts hit", String(incident.project_count ?? "")],
     ["last error", error === null ? "" : toTerminalLine([error.status, error.message].filter(Boolean).join(": "))],
   ].filter(([, value]) => value !== "");

@@ -35,10 +35,18 @@ const IncidentObject = Type.Object({
   ),
   counted_from: Type.Integer({
     description:
-      "The figures of calls are since then: since the state began, or the last hour, of the latest 10,000 calls",
+      "The figures of calls are since then: the first failure, or without one the last hour; of the latest 10,000 calls",
   }),
+  counted_until: nullable(
+    Type.Integer({ description: "Until then: the last failure of a provider that works again; `null`: until now" }),
+  ),
   ...figures,
-  calls_of_last_hour: Count,
+  refused_calls: Type.Integer({
+    minimum: 0,
+    description:
+      "Those of `failed_calls` that were not sent: all routes of their model were paused, this provider's among them",
+  }),
+  calls_of_last_hour: Type.Integer({ minimum: 0, description: "Requests that were sent to it in the last hour" }),
   project_count: nullable(
     Type.Integer({ description: "Projects with failed calls; `null` without the scope `usage:read`" }),
   ),
@@ -90,7 +98,8 @@ export function providerIncidentController(deps: HttpDeps, api: AdminApi) {
           "Retrieve the incident of a provider: since when, who is hit, what can be done",
           IncidentObject,
           {
-            description: "Of a provider that works, the figures are of the last hour.",
+            description:
+              "Of a provider that works, the figures are of its last outage if that ended within the hour, or else of the hour.",
           },
         ),
       },

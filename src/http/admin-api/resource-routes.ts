@@ -48,6 +48,13 @@ export function toResourceDeps(deps: HttpDeps): ResourceDeps {
       const providers = (routes ?? []).map(({ plugin }) => plugin.name);
       return model && { id: model.id, capability: model.capability, providers };
     },
+    capabilitiesOf(provider) {
+      const rows = deps.snapshot().plugins.find(({ name }) => name === provider)?.models ?? [];
+      const served = [...deps.kernel.registry.modelEntries].filter(({ routes }) =>
+        routes.some(({ plugin }) => plugin.name === provider),
+      );
+      return new Set([...rows, ...served.map(({ model }) => model)].map(({ capability }) => capability));
+    },
     modelIdOf: (name) => idOfModel(deps, name),
     countedModelIdOf: (name) => idOfCountedModel(deps, name),
     modelNameOf: (id) => displayNameOf(deps, id),

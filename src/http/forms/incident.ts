@@ -1,12 +1,16 @@
 import { accountLabel } from "../../contract/index.ts";
 import type { Store } from "../../db/index.ts";
 import { listReroutes, type ProviderDescription } from "../../providers/index.ts";
-import { type ProviderCalls, readProviderCalls } from "../../reports/index.ts";
+import { type ProviderCalls, readFailedMinutes, readProviderCalls } from "../../reports/index.ts";
 import { findAccounts } from "../../tenants/index.ts";
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
 const accountsMax = 5;
+/** Failures further apart than this are two outages. */
+const gapMs = 900_000;
+/** Calls have their times rounded. */
+const roundingMs = 1000;
 /** Models that a text for customers names. */
 const namedMax = 8;
 
@@ -21,7 +25,7 @@ interface IncidentSource {
 
 /**
  * Reads what there is to know of a provider that fails: since when, who is hit, what clients were answered, and which models
- * have no other route. Of a provider that works it is about the last hour.
+ * have no other route. Of a provider that works again it is about its last outage, if that ended in the last hour.
  *
  * @param all All providers: others may serve the same models.
  */
@@ -32,9 +36,17 @@ export async function readIncident(
 ) {
   const { name, health, enabled } = provider;
   const since = toMs(health.since);
-  const from = Math.max(now - dayMs, since ?? now - hourMs);
+  const isOver = health.state === "working" && health.failing_since === null;
+  const { seenFrom, minutes } = await readFailedMinutes(store, { plugin: name, from: now - dayMs });
+  const outage =
+    since === undefined
+      ? findLatestOutage(minutes, now - hourMs)
+      : minutes.filter(({ last }) => last >= since - roundingMs);
+  const began = since !== undefined && since < seenFrom ? since : outage[0]?.first;
+  const countedFrom = Math.max(seenFrom, began ?? since ?? now - hourMs);
+  const countedUntil = isOver ? outage.at(-1)?.last : undefined;
   const [calls, lastHour, stored] = await Promise.all([
-    readProviderCalls(store, { plugin: name, from }),
+    readProviderCalls(store, { plugin: name, from: countedFrom, to: countedUntil }),
     readProviderCalls(store, { plugin: name, from: now - hourMs }),
     listReroutes(store, now),
   ]);
@@ -69,10 +81,12 @@ export async function readIncident(
     lastSuccessAt: toMs(health.last_success_at),
     recent: health.recent,
     lastError: health.last_error,
-    countedFrom: calls.countedFrom,
+    countedFrom,
+    countedUntil,
     calls: calls.calls,
     failed: calls.failed,
-    callsOfLastHour: lastHour.calls,
+    refused: calls.refused,
+    callsOfLastHour: lastHour.calls - lastHour.refused,
     accountCount: calls.accounts.length,
     accounts: accounts.map(({ accountId, ...figures }) => {
       const holder = holders.get(accountId);
@@ -81,8 +95,27 @@ export async function readIncident(
     answers: calls.answers,
     models,
     reroutes,
-    text: toText({ calls, models, reroutes, enabled, since, nameOf }),
+    text: toText({
+      calls,
+      models,
+      reroutes,
+      enabled,
+      nameOf,
+      began: began ?? countedFrom,
+      countedFrom,
+      until: countedUntil,
+    }),
   };
+}
+
+/** The minutes of the failures up to the last one, if that was after a time. */
+function findLatestOutage<Minute extends { readonly first: number; readonly last: number }>(
+  minutes: readonly Minute[],
+  after: number,
+): readonly Minute[] {
+  if ((minutes.at(-1)?.last ?? 0) < after) return [];
+  const start = minutes.findLastIndex(({ first }, index) => first - (minutes[index - 1]?.last ?? 0) > gapMs);
+  return minutes.slice(start);
 }
 
 interface TextFacts {
@@ -90,12 +123,16 @@ interface TextFacts {
   readonly models: readonly { readonly id: string; readonly others: readonly string[] }[];
   readonly reroutes: readonly { readonly to_model: string | null; readonly ends_at: number | null }[];
   readonly enabled: boolean;
-  readonly since: number | undefined;
+  /** The first failure. */
+  readonly began: number;
+  readonly countedFrom: number;
+  /** The last failure of a provider that works again. */
+  readonly until: number | undefined;
   nameOf(model: string): string;
 }
 
 /** A text for customers, made from the figures; `null` where no request failed. It does not name the provider. */
-function toText({ calls, models, reroutes, enabled, since, nameOf }: TextFacts): string | null {
+function toText({ calls, models, reroutes, enabled, nameOf, ...times }: TextFacts): string | null {
   if (calls.failed === 0) return null;
   const hit = [...calls.byModel].filter(([, { failed }]) => failed > 0).sort(([, a], [, b]) => b.failed - a.failed);
   const names = hit.map(([model]) => nameOf(model));
@@ -103,13 +140,8 @@ function toText({ calls, models, reroutes, enabled, since, nameOf }: TextFacts):
   const listed = names.slice(0, namedMax).join(", ") + (rest > 0 ? ` and ${rest} more models` : "");
   const total = hit.reduce((sum, [, figures]) => sum + figures.calls, 0);
   const share = Math.round((calls.failed / total) * 100);
-  const figures = `${calls.failed} of ${total} requests (${share < 1 ? "less than 1" : share} %) failed`;
-  const sentences = [
-    `Since ${toUtc(since ?? calls.countedFrom)}, requests to ${listed} have been failing: ${figures}.`,
-  ];
-  if (calls.countedFrom > (since ?? calls.countedFrom)) {
-    sentences[0] = `Since ${toUtc(since ?? 0)}, requests to ${listed} have been failing. Since ${toUtc(calls.countedFrom)}, ${figures}.`;
-  }
+  const figures = { count: `${calls.failed} of ${total}`, share: `(${share < 1 ? "less than 1" : share} %)` };
+  const sentences = [tellWhen(times, `requests to ${listed}`, figures)];
   for (const { to_model: to, ends_at: endsAt } of reroutes) {
     const until = endsAt === null ? "For the time being" : `Until ${toUtc(endsAt)}`;
     sentences.push(
@@ -118,9 +150,26 @@ function toText({ calls, models, reroutes, enabled, since, nameOf }: TextFacts):
   }
   if (!enabled) sentences.push("We have taken the provider out of service.");
   const hasOthers = hit.every(([model]) => models.find(({ id }) => id === model)?.others.length);
-  if (reroutes.length === 0 && hasOthers) sentences.push("Where a request fails, another provider is tried.");
+  if (reroutes.length === 0 && hasOthers && times.until === undefined)
+    sentences.push("Where a request fails, another provider is tried.");
   sentences.push("Requests that failed can be sent again.");
   return sentences.join(" ");
+}
+
+function tellWhen(
+  { began, countedFrom, until }: Pick<TextFacts, "began" | "countedFrom" | "until">,
+  requests: string,
+  { count, share }: { readonly count: string; readonly share: string },
+): string {
+  if (until !== undefined) {
+    const [from, to] = [toUtc(began), toUtc(until)];
+    const [day = "", time = ""] = to.split(/ (.*)/);
+    const span = from === to ? `At ${to}` : `From ${from.replace(" UTC", "")} to ${from.startsWith(day) ? time : to}`;
+    return `${span}, ${requests} failed: ${count} ${share}. They work again.`;
+  }
+  const start = `Since ${toUtc(began)}, ${requests} have been failing`;
+  const figures = `${count} requests ${share} failed`;
+  return countedFrom > began ? `${start}. Since ${toUtc(countedFrom)}, ${figures}.` : `${start}: ${figures}.`;
 }
 
 function toUtc(at: number): string {
@@ -153,7 +202,9 @@ export function toIncidentObject(incident: Incident, seesUsage = true) {
       model: error.model,
     },
     counted_from: toSeconds(incident.countedFrom),
+    counted_until: toMoment(incident.countedUntil),
     ...toCalls(incident),
+    refused_calls: incident.refused,
     calls_of_last_hour: incident.callsOfLastHour,
     project_count: seesUsage ? incident.accountCount : null,
     projects: seesUsage

@@ -1,6 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { GatewayError, nullable, quoteValue } from "../../contract/index.ts";
 import {
+  canAnswerFor,
   changeReroute,
   checkReroute,
   createReroute,
@@ -39,7 +40,8 @@ export const reroutes = defineResource<StoredReroute, typeof rerouteFields, Deri
     to_model: nullable(Type.String()),
     is_effective: nullable(
       Type.Boolean({
-        description: "`false`: the model that answers is not served now, so calls go on as before; `null`: not known",
+        description:
+          "`false`: the model that answers is not served now, or not at an endpoint of what it answers for, so calls go on as before; `null`: not known",
       }),
     ),
     created_at: Type.Integer(),
@@ -79,22 +81,22 @@ export const reroutes = defineResource<StoredReroute, typeof rerouteFields, Deri
   },
   list: async ({ store, now }, _, page) => pageOf(await listReroutes(store, now()), page),
   read: ({ store, now }, _, id) => readReroute(store, id, now()),
-  create: async ({ store, describeModel, findProvider, now }, by, _, columns) => {
+  create: async ({ store, describeModel, capabilitiesOf, findProvider, now }, by, _, columns) => {
     const { subject, name } = columns as NewReroute;
     if (subject === "provider") expectProvider(findProvider, name);
-    return await createReroute(store, columns as NewReroute, { by, describeModel, now: now() });
+    return await createReroute(store, columns as NewReroute, { by, describeModel, capabilitiesOf, now: now() });
   },
-  change: ({ store, describeModel, now }, by, { id }, changes) =>
-    changeReroute(store, { id, changes }, { by, describeModel, now: now() }),
+  change: ({ store, describeModel, capabilitiesOf, now }, by, { id }, changes) =>
+    changeReroute(store, { id, changes }, { by, describeModel, capabilitiesOf, now: now() }),
   remove: ({ store, now }, by, { id }) => removeReroute(store, id, { by, now: now() }),
-  async derive({ modelNameOf, describeModel }, rows) {
+  async derive({ modelNameOf, describeModel, capabilitiesOf }, rows) {
     const ids = rows.flatMap(({ subject, name, to_model: to }) => [...(subject === "model" ? [name] : []), to ?? []]);
     const names = new Map(await Promise.all(ids.flat().map(async (id) => [id, await modelNameOf(id)] as const)));
-    return ({ subject, name, to_model: to, created_at: at }) => ({
+    return ({ created_at: at, ...row }) => ({
       object: "organization.reroute",
-      name: subject === "model" ? (names.get(name) ?? name) : name,
-      to_model: to === null ? null : (names.get(to) ?? to),
-      is_effective: describeModel === undefined ? null : to === null || (describeModel(to)?.providers.length ?? 0) > 0,
+      name: row.subject === "model" ? (names.get(row.name) ?? row.name) : row.name,
+      to_model: row.to_model === null ? null : (names.get(row.to_model) ?? row.to_model),
+      is_effective: describeModel === undefined ? null : canAnswerFor(row, describeModel, capabilitiesOf),
       created_at: Math.floor(at / 1000),
     });
   },

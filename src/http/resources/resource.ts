@@ -5,7 +5,7 @@
 import type { TProperties } from "@sinclair/typebox";
 import type { Administrator } from "../../audit/index.ts";
 import { type ColumnsOf, type Fields, toColumns, toJson } from "../../lib/fields.ts";
-import type { DescribeModel } from "../../providers/index.ts";
+import type { CapabilitiesOf, DescribeModel } from "../../providers/index.ts";
 import type { AdminKeyArea } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 
@@ -26,6 +26,8 @@ export interface ResourceDeps extends Pick<HttpDeps, "store" | "now"> {
   findProvider(name: string): string | undefined;
   /** Describes the model of a name; absent where it is not known what is served, as in a command. */
   readonly describeModel?: DescribeModel | undefined;
+  /** The kinds of the models of a provider, also while it is disabled. */
+  readonly capabilitiesOf?: CapabilitiesOf | undefined;
   /** Returns the display name of a model. */
   modelNameOf(id: string): Promise<string> | string;
 }

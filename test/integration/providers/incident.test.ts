@@ -91,6 +91,88 @@ describe.each(Object.keys(engines) as (keyof typeof engines)[])("the incident of
   });
 });
 
+describe.each(Object.keys(engines) as (keyof typeof engines)[])("an outage over %s", (engine) => {
+  test("hits the calls that are refused while the provider is paused, and no other refused calls", async () => {
+    const { store, node, admin, send, acme, readIncident } = await startFailing(engine);
+    const other = await enter(store);
+    acme.answer.status = 500;
+    let sent = 0;
+    // Failures are counted for each account.
+    for (const { key: apiKey } of [admin, other]) {
+      await until(async () => {
+        const response = await call(node.origin, apiKey);
+        const text = await response.text();
+        if (response.status !== 503) sent++;
+        else expect(text).toContain("the gateway pauses acme;");
+        return response.status === 503;
+      });
+    }
+    expect(sent).toBeGreaterThan(0);
+    await until(async () => (await readIncident()).failed_calls === sent + 2);
+    const incident = await readIncident();
+    expect(incident).toMatchObject({
+      state: "failing",
+      calls: sent + 2,
+      failed_calls: sent + 2,
+      refused_calls: 2,
+      calls_of_last_hour: sent,
+      project_count: 2,
+      customer_text: expect.stringContaining(`: ${sent + 2} of ${sent + 2} requests (100 %) failed`),
+    });
+    expect(incident.answers).toContainEqual({ status: 503, code: "unavailable", calls: 2 });
+    expect(incident.projects.reduce((sum: number, hit: { failed_calls: number }) => sum + hit.failed_calls, 0)).toBe(
+      sent + 2,
+    );
+    expect(incident.models[0]).toMatchObject({ id: "acme/chat", calls: sent + 2, failed_calls: sent + 2 });
+    expect(await (await send("GET", "/providers/spare/incident")).json()).toMatchObject({ calls: 0, answers: [] });
+
+    // The names in the message count, and not those that are only alike.
+    const names = await store.db
+      .selectFrom("calls")
+      .select(["seq", "detail"])
+      .where("error_code", "=", "unavailable")
+      .execute();
+    expect(names.length).toBe(2);
+    const [one, another] = names;
+    const rewrite = (row: typeof one, text: string) =>
+      store.db
+        .updateTable("call_rows")
+        .set({ detail: row?.detail?.replace("pauses acme;", text) ?? null })
+        .where("seq", "=", row?.seq ?? 0)
+        .execute();
+    await rewrite(one, "pauses acme-two;");
+    await rewrite(another, "pauses spare, acme;");
+    expect(await readIncident()).toMatchObject({ calls: sent + 1, refused_calls: 1 });
+  });
+});
+
+test("once the provider works again, the text and the figures are of its outage alone, from the first failure to the last", async () => {
+  const { node, admin, send, acme, readIncident } = await startFailing("sqlite");
+  for (let count = 0; count < 3; count++) expect((await call(node.origin, admin.key)).status).toBe(200);
+  await Bun.sleep(1100);
+  acme.answer.status = 500;
+  const failedFrom = Math.floor(Date.now() / 1000);
+  for (let count = 0; count < 2; count++) expect((await call(node.origin, admin.key)).ok).toBe(false);
+  await until(async () => (await readIncident()).failed_calls === 2);
+  const failing = await readIncident();
+  expect(failing).toMatchObject({ state: "failing", calls: 2, counted_until: null });
+  expect(failing.counted_from).toBeGreaterThanOrEqual(failedFrom);
+  await Bun.sleep(1100);
+  acme.answer.status = 200;
+  const recoveredFrom = Date.now() / 1000;
+  await until(async () => (await call(node.origin, admin.key)).ok);
+  for (let count = 0; count < 20; count++) expect((await call(node.origin, admin.key)).status).toBe(200);
+  expect((await send("POST", "/providers/acme/test", {})).status).toBe(200);
+  await until(async () => (await readIncident()).calls_of_last_hour >= 26);
+  const over = await readIncident();
+  expect(over).toMatchObject({ state: "working", since: null, failing_since: null, calls: 2, failed_calls: 2 });
+  expect(over.counted_from).toBe(failing.counted_from);
+  expect(over.counted_until).toBeWithin(over.counted_from, recoveredFrom);
+  expect(over.customer_text).toMatch(
+    /^(At|From) \d{4}-\d\d-\d\d \d\d:\d\d( to [\d: -]+)? UTC, requests to acme\/chat failed: 2 of 2 \(100 %\)\. They work again\. Requests that failed can be sent again\.$/,
+  );
+});
+
 test("an admin key that may not read usage is not told whose calls failed", async () => {
   const { store, node, admin, acme } = await startFailing("sqlite");
   acme.answer.status = 500;

@@ -124,6 +124,33 @@ describe.each(Object.keys(engines) as (keyof typeof engines)[])("re-routes over 
   });
 });
 
+test("a provider is re-routed only to a model at an endpoint of its own models, and a stored re-route that answers nothing says so", async () => {
+  const { store, ask, upstreams } = await startTwo("sqlite");
+  const models = [
+    { id: "ears/text", premium: false, capability: "transcription" },
+    { id: "ears/chat", premium: false },
+  ];
+  const manifest = { ...manifestOf(upstreams.spare.baseUrl), models };
+  expect((await ask("POST", "/providers", { name: "ears", manifest, key })).status).toBe(200);
+  const ofAcme = { subject: "provider", name: "acme", to_model: "ears/text" };
+  const refused = await ask("POST", "/reroutes", ofAcme);
+  expect([refused.status, refused.json.error.param, refused.json.error.message]).toEqual([
+    400,
+    "to_model",
+    'to_model: is for another endpoint: models of "acme" are for chat, "ears/text" is for transcription',
+  ]);
+  const made = await ask("POST", "/reroutes", { ...ofAcme, to_model: "ears/chat" });
+  expect(made.json).toMatchObject({ to_model: "ears/chat", is_effective: true });
+  expect((await ask("POST", `/reroutes/${made.json.id}`, { to_model: "ears/text" })).status).toBe(400);
+  // Commands, which do not know what is served, store any target.
+  await store.db.updateTable("reroutes").set({ to_model: "ears/text" }).execute();
+  expect((await ask("GET", `/reroutes/${made.json.id}`)).json).toMatchObject({ is_effective: false });
+  // A provider with models at several endpoints is answered for in part.
+  await ask("DELETE", `/reroutes/${made.json.id}`);
+  const ofEars = await ask("POST", "/reroutes", { subject: "provider", name: "ears", to_model: "acme/chat" });
+  expect([ofEars.status, ofEars.json.is_effective]).toEqual([200, true]);
+});
+
 test("a re-route made at one node takes effect at another within seconds, and ends there too", async () => {
   const { openNext, node, admin, ask } = await startTwo("postgres");
   const there = await start(await openNext(), { SECRETS_KEY: secretsKey });

@@ -24,7 +24,10 @@ export function IncidentPart({ name }: { name: string }) {
         {(data) => (
           <>
             <RerouteNotices reroutes={data.reroutes} />
-            <Facts incident={data} onReroute={() => setSubject({ subject: "provider", name })} />
+            <Facts
+              incident={data}
+              onReroute={() => setSubject({ subject: "provider", name, models: data.models.map(({ id }) => id) })}
+            />
             {data.failed_calls > 0 && (
               <div className="columns">
                 <Hit incident={data} />
@@ -47,14 +50,27 @@ export function IncidentPart({ name }: { name: string }) {
   );
 }
 
+/** The answer to requests that are not sent because the provider is paused. They are logged without a provider. */
+const pausedCode = "unavailable";
+
 /** To the requests of the figures, which may have begun a little before the first failure. */
-function toRequests({ id, counted_from: from }: Incident, filters: Record<string, string> = {}): string {
+function toRequests(
+  { id, counted_from: from, counted_until: until, refused_calls: refused }: Incident,
+  filters: Record<string, string> = {},
+): string {
+  const hasProvider = filters.error === undefined ? refused === 0 : filters.error !== pausedCode;
   const failed = Object.keys(filters).includes("error") ? {} : { status: "failed" };
-  return `/requests?${new URLSearchParams({ plugin: id, ...failed, ...filters, from: fromSeconds(from - 60) })}`;
+  const span = { from: fromSeconds(from - 60), ...(until !== null && { until: fromSeconds(until + 1) }) };
+  return `/requests?${new URLSearchParams({ ...(hasProvider && { plugin: id }), ...failed, ...filters, ...span })}`;
 }
 
 const toShare = ({ calls, failed_calls: failed }: { calls: number; failed_calls: number }) =>
   `${formatCount(failed)} of ${formatCount(calls)}${calls === 0 ? "" : ` (${formatShare(failed / calls)})`}`;
+
+function toSpan({ counted_from: from, counted_until: until }: Incident): string {
+  const start = formatMoment(fromSeconds(from));
+  return until === null ? `since ${start}` : `from ${start} to ${formatMoment(fromSeconds(until))}`;
+}
 
 function Facts({ incident, onReroute }: { incident: Incident; onReroute: () => void }) {
   const { id, failing_since: failingSince, last_success_at: success, recent_attempts: recent } = incident;
@@ -85,8 +101,16 @@ function Facts({ incident, onReroute }: { incident: Incident; onReroute: () => v
         </Fact>
         <Fact name="Failed requests">
           <FailedLink incident={incident}>{toShare(incident)}</FailedLink>
-          <span className="sub">since {formatMoment(fromSeconds(incident.counted_from))}</span>
+          <span className="sub">{toSpan(incident)}</span>
         </Fact>
+        {incident.refused_calls > 0 && (
+          <Fact name={`Refused while ${id} was paused`}>
+            <Link href={toRequests(incident, { error: pausedCode })}>
+              {formatCount(incident.refused_calls)} of them
+            </Link>
+            <span className="sub">not sent to {id}</span>
+          </Fact>
+        )}
         <Fact name="Last hour">{`${formatCount(incident.calls_of_last_hour)} requests`}</Fact>
       </dl>
     </Section>

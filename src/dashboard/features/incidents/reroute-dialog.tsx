@@ -1,4 +1,4 @@
-import { SelectField } from "../../kit/field.tsx";
+import { SelectField, TextField } from "../../kit/field.tsx";
 import { FormDialog, useForm } from "../../kit/form.tsx";
 import { toast } from "../../kit/toast.tsx";
 import { useModels } from "../models/api.ts";
@@ -7,6 +7,7 @@ import { createReroute, type Reroute } from "./api.ts";
 
 const durations = [
   ["3600", "1 hour"],
+  ["7200", "2 hours"],
   ["14400", "4 hours"],
   ["86400", "24 hours"],
   ["604800", "7 days"],
@@ -17,11 +18,13 @@ const durations = [
 export interface RerouteSubject {
   readonly subject: Reroute["subject"];
   readonly name: string;
+  /** The ids of the models of a provider. */
+  readonly models?: readonly string[] | undefined;
 }
 
 /** Asks which model answers for a model, or for the models of a provider, and how long. */
-export function RerouteDialog({ subject, name, onClose }: RerouteSubject & { onClose: () => void }) {
-  const { data: models } = useModels();
+export function RerouteDialog({ subject, name, models: own = [], onClose }: RerouteSubject & { onClose: () => void }) {
+  const { data: all } = useModels();
   const isModel = subject === "model";
   const form = useForm({ to_model: "", ends_at: "3600" as (typeof durations)[number][0] }, async (values) => {
     const { to_model: to, ends_at: ends } = values;
@@ -30,8 +33,16 @@ export function RerouteDialog({ subject, name, onClose }: RerouteSubject & { onC
     toast(`Calls of ${name} are re-routed from now on`);
     onClose();
   });
-  const targets = (models?.data ?? []).filter(
-    (model) => model.members === null && !isRetired(model) && model.name !== name && model.id !== name,
+  const models = all?.data ?? [];
+  const isMeant = ({ id, name: shown }: (typeof models)[number]) =>
+    isModel ? id === name || shown === name : own.includes(id);
+  const capabilities = new Set(models.filter(isMeant).map(({ capability }) => capability));
+  const targets = models.filter(
+    (model) =>
+      model.members === null &&
+      !isRetired(model) &&
+      !isMeant(model) &&
+      (capabilities.size === 0 || capabilities.has(model.capability)),
   );
   return (
     <FormDialog
@@ -47,15 +58,19 @@ export function RerouteDialog({ subject, name, onClose }: RerouteSubject & { onC
       isComplete={!isModel || form.values.to_model !== ""}
       onClose={onClose}
     >
-      <SelectField
+      <TextField
         label="Answer with"
-        options={[
-          ["", isModel ? "Choose a model" : "Other providers of the same models only"],
-          ...targets.map((model) => [model.id, model.name] as const),
-        ]}
+        placeholder={isModel ? "Name of a model" : "Other providers of the same models only"}
+        list="reroute-targets"
+        autoComplete="off"
         {...form.field("to_model")}
         hint="What it cannot serve, such as tools or a longer prompt, goes to the requested model as before"
       />
+      <datalist id="reroute-targets">
+        {targets.map((model) => (
+          <option key={model.id} value={model.name} />
+        ))}
+      </datalist>
       <SelectField
         label="For"
         options={durations}
