@@ -2,6 +2,7 @@ import type { App } from "../app.ts";
 import { type Config, getLocalOrigin, getPublicOrigin } from "../config/index.ts";
 import type { ModelEntry } from "../kernel/index.ts";
 import { getDisplayName, getRetirement } from "../provider/index.ts";
+import { countSimulated, isOfSandbox } from "../providers/index.ts";
 import type { Bootstrap } from "./bootstrap.ts";
 import { columns } from "./lib/format.ts";
 
@@ -29,7 +30,7 @@ export function formatStartupBanner({ config, port, metricsPort, key, owner, app
     ["API docs", `${origin}/docs`],
     metricsPort !== undefined && ["Metrics", `${getLocalOrigin(config.metricsHost, metricsPort)}/metrics`],
     ["Store", config.databaseUrl === undefined ? `embedded (SQLite in ${config.home})` : "PostgreSQL"],
-    app.sandbox && ["Sandbox", "ON: all answers are simulated, no provider is called and nothing is spent"],
+    describeSandbox(app),
     ...describeWarnings(app.warnings),
   ];
   const shown = rows.filter((row) => row !== false && row !== undefined);
@@ -51,18 +52,25 @@ function describeKey(key: Bootstrap["key"]): string {
   return key.given ? "the value of MODELGATE_BOOTSTRAP_KEY" : `${key.key}   (shown only once)`;
 }
 
+/** Beside real providers, `SANDBOX=on` simulates the models that none of them has. */
+function describeSandbox({ kernel: { registry }, sandbox }: BannerOptions["app"]): string[] | undefined {
+  if (sandbox) return ["Sandbox", "ON: all answers are simulated, no provider is called and nothing is spent"];
+  const simulated = countSimulated(registry);
+  const rest = "models without a real provider are simulated, and paid ones are charged";
+  return simulated === 0 ? undefined : ["Sandbox", `ON: ${simulated} of ${registry.size} ${rest}`];
+}
+
 function describeWarnings(warnings: readonly string[]): string[][] {
   const rows = warnings.slice(0, warningsMax).map((message) => ["Warning", message]);
   const rest = warnings.length - rows.length;
   return rest === 0 ? rows : [...rows, ["", `and ${rest} more: modelgate plugin list`]];
 }
 
-/** A free chat model by the name that people know, if possible one that is not retired. */
+/** A free chat model by the name that people know, if possible one that is not simulated and not retired. */
 function pickModel(modelEntries: Iterable<ModelEntry>): string | undefined {
   const now = Date.now();
-  const free = [...modelEntries]
-    .map(({ model }) => model)
-    .filter(({ capability, premium }) => capability === "chat" && !premium);
-  const model = free.find((each) => getRetirement(each, now) === undefined) ?? free[0];
-  return model && getDisplayName(model);
+  const free = [...modelEntries].filter(({ model }) => model.capability === "chat" && !model.premium);
+  const current = free.filter(({ model }) => getRetirement(model, now) === undefined);
+  const chosen = current.find((entry) => !isOfSandbox(entry)) ?? current[0] ?? free[0];
+  return chosen && getDisplayName(chosen.model);
 }

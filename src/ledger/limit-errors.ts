@@ -87,11 +87,13 @@ export function budgetExceeded(admission: Least, subjectName: string, state: Bud
   const { budget, limitNanodollars, spentNanodollars, heldNanodollars, resetsAt } = state;
   const { subject, period } = budget;
   const name = subject === "model" && subjectName === model ? modelName : subjectName;
-  const named =
-    name === "" ? `requests without ${subjectNames[subject]}` : `${subjectNames[subject]} ${quoteValue(name)}`;
+  const hasNoSession = subject === "session" && name === "";
+  const nameless = hasNoSession ? "all requests that name no session" : `requests without ${subjectNames[subject]}`;
+  const named = name === "" ? nameless : `${subjectNames[subject]} ${quoteValue(name)}`;
   const owner = subject === "account" || subject === "team" || subject === "key" ? `this ${subject}` : named;
   const until = resetsAt === undefined ? "" : `it resets at ${new Date(resetsAt).toISOString()}; `;
-  const advice = `raise the budget, or use ${subject === "key" ? "another key or " : ""}a free model`;
+  const first = hasNoSession ? "name a session in the header session-id, raise the budget," : "raise the budget,";
+  const advice = `${first} or use ${subject === "key" ? "another key or " : ""}a free model`;
   return new GatewayError(
     "budget_exceeded",
     `${periodNames[period]} budget of ${owner} reached: ${formatUsd(limitNanodollars)} USD, ${formatUsd(spentNanodollars)} USD spent and ${formatUsd(heldNanodollars)} USD held by running calls, and this request needs up to ${formatUsd(minNanodollars)} USD; ${until}${advice}`,

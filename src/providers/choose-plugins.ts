@@ -1,4 +1,4 @@
-import type { Markups, Reroute } from "../kernel/index.ts";
+import type { Markups, ModelEntry, Reroute } from "../kernel/index.ts";
 import { getForm, type Model, type ProviderPlugin } from "../provider/index.ts";
 
 /** Options that decide whether answers are simulated. */
@@ -84,4 +84,14 @@ export function choosePlugins(
     sandbox: true,
     isConfigured,
   };
+}
+
+/** Whether the sandbox answers for a model. */
+export function isOfSandbox({ routes }: Pick<ModelEntry, "routes">): boolean {
+  return routes.some(({ plugin }) => plugin.name === "sandbox");
+}
+
+/** The models that the sandbox answers for: all of them, or those without a real provider with `SANDBOX=on`. */
+export function countSimulated({ modelEntries }: { readonly modelEntries: Iterable<ModelEntry> }): number {
+  return [...modelEntries].filter(isOfSandbox).length;
 }

@@ -1,5 +1,6 @@
 export { getTerms, setRow, setTerms } from "./catalogue-files.ts";
 export { checkManifest, sendsKeyInClear } from "./check-manifest.ts";
+export { countSimulated, isOfSandbox } from "./choose-plugins.ts";
 export {
   describeProviders,
   type ProviderDescription,

@@ -112,4 +112,4 @@ export {
   type UsageOfBucket,
   type UsageSums,
 } from "./usage.ts";
-export { lowDays, readLowWallets, readWalletPace, type WalletPace } from "./wallet-pace.ts";
+export { lowDays, readLowWallets, readRefusedWallets, readWalletPace, type WalletPace } from "./wallet-pace.ts";

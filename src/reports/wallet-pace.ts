@@ -7,6 +7,8 @@ const dayMs = 86_400_000;
 const paceDays = 7;
 /** A wallet that lasts for less than this is low. */
 export const lowDays = 7;
+/** Accounts with refused requests whose wallets are looked at. */
+const refusedMax = 200;
 
 /** Charges of an account a day at its present pace, in nanodollars, and how long its wallet lasts. */
 export interface WalletPace {
@@ -54,6 +56,36 @@ export async function readLowWallets(
   const isKept = !shared && (await hasManyAccounts(db));
   const { wanted: wallets } = await (isKept ? readKept(db, `low wallets ${limit}`, read) : read());
   return wallets;
+}
+
+/** Reads the empty wallets for which requests were refused today: they have no pace if nothing was charged lately. */
+export async function readRefusedWallets(
+  { db }: Pick<Store, "db">,
+  now: number,
+  limit: number,
+): Promise<readonly Pick<WalletPace, "accountId" | "balanceNanodollars" | "daysLeft">[]> {
+  const rows = await db
+    .selectFrom("refusals")
+    .select("account_id")
+    .distinct()
+    .where("opened_at", ">=", now - (now % dayMs))
+    .where("error_code", "=", "insufficient_balance")
+    .orderBy("account_id")
+    .limit(refusedMax)
+    .execute();
+  const owners = new Map(rows.map(({ account_id: id }) => [toPayerNumber(id), id]));
+  if (owners.size === 0) return [];
+  const wallets = await db
+    .selectFrom("wallet_rows")
+    .select(["account_id", "balance_nanodollars"])
+    .where("account_id", "in", [...owners.keys()])
+    .execute();
+  const balances = new Map(wallets.map((row) => [Number(row.account_id), row.balance_nanodollars]));
+  return [...owners]
+    .map(([no, accountId]) => ({ accountId, balanceNanodollars: balances.get(no) ?? 0, daysLeft: 0 }))
+    .filter(({ balanceNanodollars }) => balanceNanodollars <= 0)
+    .sort((one, other) => one.balanceNanodollars - other.balanceNanodollars)
+    .slice(0, limit);
 }
 
 const ofWallets = { table: "wallet_rows", columns: ["account_id"] } as const;

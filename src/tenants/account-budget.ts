@@ -106,7 +106,7 @@ export async function expectNoBudgetNeeded(db: Transaction<Database>, accountId:
   if (account === undefined) return;
   throw new GatewayError(
     "conflict",
-    "The account is billed afterwards, and needs a budget; set billed_afterwards to false first",
+    "The account is billed afterwards, and needs a budget; set billed_afterwards to false first (--billed-afterwards off)",
     {
       param: "budget_usd",
     },

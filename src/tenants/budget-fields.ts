@@ -13,7 +13,7 @@ const Period = Type.Unsafe<Budget["period"]>(Type.Union(budgetPeriods.map((perio
 const Name = Type.String({
   minLength: 1,
   maxLength: 200,
-  description: "Name of the subject; `null`: each subject separately",
+  description: "Name of the subject; `null`: each subject separately, and all requests that name none together",
 });
 const KeyId = Type.String({ minLength: 1, maxLength: 100, description: "`null`: all keys of the project" });
 const Until = Type.Integer({ minimum: 1, maximum: 10_000_000_000, description: "Seconds since 1970" });

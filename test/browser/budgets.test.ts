@@ -32,6 +32,8 @@ describe.skipIf(!hasChromium)("budgets by subject", () => {
       await row("each end user").getByText("each by itself").waitFor();
 
       await open();
+      await page.getByLabel("Counts the calls of").selectOption("Sessions");
+      await dialog.getByText("Requests that name no session count together as one session").waitFor();
       await page.getByLabel("Counts the calls of").selectOption("Models");
       await page.getByLabel("Whose").selectOption("One of them");
       await page.getByLabel("Name").selectOption("gpt-4.1");

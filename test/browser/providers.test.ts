@@ -43,6 +43,7 @@ describe.skipIf(!hasChromium)("an administrator", () => {
         await submit.click();
         await page.getByText(/acme works: 127\.0\.0\.1:\d+ answered acme\/chat/).waitFor();
         await page.getByText("Models without a real provider are simulated").waitFor();
+        await page.getByText(/Sandbox: \d+ models are simulated for want of a real provider/).waitFor();
         const { gateway } = dashboard;
         const ask = () =>
           gateway.post("/chat/completions", { model: "acme/chat", messages: [{ role: "user", content: "Hi" }] });

@@ -105,7 +105,8 @@ export const keyList = defineCommand({
       return [key.id, owner, key.name, formatState(key, now), models, formatBudget(key), formatLastUse(key)];
     });
     const heading = ["id", "account", "name", "state", "models", "budget", "last use"];
-    const empty = "No keys yet; create one with modelgate key create";
+    const isWhole = flags.account === undefined && flags["made-by"] === undefined;
+    const empty = isWhole ? "No keys yet; create one with modelgate key create" : "No key fits";
     const text = rows.length === 0 ? empty : columns([heading, ...rows]);
     return { json: keys.map((key) => toKeyJson(key, now)), text };
   },

@@ -137,7 +137,9 @@ export const providerAdd = defineCommand({
     const name = basename(args.FILE, ".json");
     const manifest = readManifestFile(args.FILE);
     await withProviders(context, input, ({ actions }) => actions.add(commandLine, name, manifest));
-    return { json: { name }, text: `${name} is added; set its key with modelgate provider key set ${name}` };
+    const needsNoKey = (manifest as { credential?: unknown }).credential === "none";
+    const next = needsNoKey ? "it needs no key" : `set its key with modelgate provider key set ${name}`;
+    return { json: { name }, text: `${name} is added; ${next}` };
   },
 });
 

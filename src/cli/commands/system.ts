@@ -74,7 +74,8 @@ async function fetchReadiness(origin: string): Promise<Readiness | string> {
     const { status, problems, degraded } = (await response.json()) as Readiness;
     return { status, problems, degraded };
   } catch (error) {
-    return `Cannot reach ${origin}/readyz: ${(error as Error).message}`;
+    const hint = "if the gateway listens elsewhere, set HOST and PORT as it has them";
+    return `Cannot reach ${origin}/readyz: ${(error as Error).message}; ${hint}`;
   }
 }
 

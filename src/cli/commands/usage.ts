@@ -24,6 +24,8 @@ const groups: Readonly<Record<string, StatisticsGroup>> = {
   "end-user": "end_user",
 };
 const names = Object.keys(groups);
+/** Requests that name none of these have no row, but are in the totals. */
+const optionalNames: ReadonlySet<string> = new Set(["session", "tag", "end-user"]);
 const [daysDefault, daysMax, limitDefault, limitMax] = [7, 366, 20, 200];
 const toJson = (figures: StatisticsFigures) => ({ ...toFiguresJson(figures), ...toMarginJson(figures) });
 const hourMs = 3_600_000;
@@ -101,6 +103,7 @@ export const usage = defineCommand({
       "completion",
     ];
     const rows = json.data.map((row) => toRow(row.name ?? (row.value || "–"), row.account, row));
-    return { json, text: columns([head, ...rows, toRow("in all", null, json.total)]) };
+    const all = optionalNames.has(by) ? `in all, also without ${by.replace("-", " ")}` : "in all";
+    return { json, text: columns([head, ...rows, toRow(all, null, json.total)]) };
   },
 });

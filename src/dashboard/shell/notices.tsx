@@ -37,6 +37,14 @@ export function Notices({ isAdmin }: { isAdmin: boolean }) {
         </Callout>
       )}
       {me !== undefined && <LowBalance me={me} mayCredit={isAdmin} />}
+      {isAdmin && gateway !== undefined && !gateway.sandbox && gateway.simulated_models > 0 && (
+        <Callout tone="warn">
+          Sandbox: {gateway.simulated_models === 1 ? "one model is" : `${gateway.simulated_models} models are`}{" "}
+          simulated for want of a real provider, and paid ones are charged to wallets.{" "}
+          <Link href="/models?search=simulated">Show them</Link>, or{" "}
+          <Link href="/admin/providers">turn the sandbox off</Link>
+        </Callout>
+      )}
       {gateway?.sandbox === true && (
         <Callout tone="warn">
           Sandbox: all answers are simulated, and no provider is called or paid. Dollar amounts are not real.

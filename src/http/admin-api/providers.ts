@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { GatewayError, nullable, optional, quoteValue } from "../../contract/index.ts";
-import { describeProviders, healthStates } from "../../providers/index.ts";
+import { countSimulated, describeProviders, healthStates } from "../../providers/index.ts";
 import { labelsOf } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
@@ -321,7 +321,7 @@ export function sandboxController(deps: HttpDeps, api: AdminApi) {
   const { settings, actions } = providers;
   const answer = () => {
     const { sandbox: active, registry } = providers.snapshot;
-    const simulates = registry.size > 0 && isSimulating(kernel);
+    const simulates = registry.size > 0 && countSimulated(kernel.registry) > 0;
     return { object: "organization.sandbox" as const, ...settings.sandbox, active, simulates };
   };
   const route = adminRoutes(deps, api, { path: "/organization/sandbox", area: "providers" });
@@ -502,9 +502,4 @@ function readSecret({ key, fields }: { key?: unknown; fields?: unknown }): unkno
 
 function readSecretIfAny({ key, fields }: { key?: unknown; fields?: unknown }): unknown {
   return key === undefined && fields === undefined ? undefined : readSecret({ key, fields });
-}
-
-/** Whether any model is answered by the sandbox. */
-function isSimulating({ registry }: HttpDeps["kernel"]): boolean {
-  return [...registry.modelEntries].some(({ routes }) => routes.some(({ plugin }) => plugin.name === "sandbox"));
 }

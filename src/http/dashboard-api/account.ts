@@ -4,6 +4,7 @@ import { endSession, listSessions } from "../../identity/index.ts";
 import { mayUse } from "../../kernel/index.ts";
 import { getFreeQuota } from "../../keys/index.ts";
 import { getDisplayName, type Model } from "../../provider/index.ts";
+import { isOfSandbox } from "../../providers/index.ts";
 import {
   lowDays,
   readLatestCalls,
@@ -74,7 +75,12 @@ export function meController(deps: HttpDeps) {
 }
 
 /** A model as the dashboard lists it. `name` is its display name; `members` are the members of a virtual model. */
-type ListedModel = Model & { readonly name: string; readonly members: readonly string[] | null };
+type ListedModel = Model & {
+  readonly name: string;
+  readonly members: readonly string[] | null;
+  /** The sandbox makes its answers up. */
+  readonly simulated?: true;
+};
 
 /** The account of the user: statement, calls and models. */
 export function accountController(deps: HttpDeps) {
@@ -116,10 +122,16 @@ export function accountController(deps: HttpDeps) {
     route.get("/models", ({ user }) => {
       const accountModels = user.allowedModels && new Set(user.allowedModels);
       const { registry } = deps.kernel;
-      const models = [...registry.modelEntries].map(({ model, markupBasisPoints = 0 }): ListedModel => {
+      const models = [...registry.modelEntries].map((entry): ListedModel => {
+        const { model, markupBasisPoints = 0 } = entry;
         const { price: ofProvider, ...facts } = model;
         const price = ofProvider && toSalePrice(ofProvider, user.markupBasisPoints ?? markupBasisPoints);
-        return { ...facts, ...(price !== undefined && { price }), name: getDisplayName(model), members: null };
+        const shown = {
+          ...facts,
+          ...(price !== undefined && { price }),
+          ...(isOfSandbox(entry) && { simulated: true as const }),
+        };
+        return { ...shown, name: getDisplayName(model), members: null };
       });
       const virtual = [...registry.virtualModels.values()].flatMap((each): ListedModel[] => {
         const model = toVirtualModel(each, registry);

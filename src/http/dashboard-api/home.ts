@@ -1,7 +1,14 @@
 import { formatUsd } from "../../contract/index.ts";
 import { endOfPeriod, readSpentBudgets, type Store, startOfPeriod } from "../../db/index.ts";
 import { listExpiringKeys } from "../../keys/index.ts";
-import { pickMovers, readFigures, readLowWallets, readSpendChanges, readSum } from "../../reports/index.ts";
+import {
+  pickMovers,
+  readFigures,
+  readLowWallets,
+  readRefusedWallets,
+  readSpendChanges,
+  readSum,
+} from "../../reports/index.ts";
 import { namesOf } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { nameOfModel } from "../forms/read-fields.ts";
@@ -154,9 +161,12 @@ async function readBudgets(store: Store, now: number) {
   }));
 }
 
-/** The wallets that run out first. */
+/** The empty wallets for which requests were refused today, then those that run out first. */
 async function toLowWallets(store: Store, now: number) {
-  const low = await readLowWallets(store, now, listedMax);
+  const refused = await readRefusedWallets(store, now, listedMax);
+  const isRefused = new Set(refused.map(({ accountId }) => accountId));
+  const pacing = (await readLowWallets(store, now, listedMax)).filter(({ accountId }) => !isRefused.has(accountId));
+  const low = [...refused, ...pacing].slice(0, listedMax);
   const owners = await namesOf(
     store,
     low.map(({ accountId }) => accountId),

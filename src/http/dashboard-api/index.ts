@@ -1,5 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { acceptInvitation } from "../../identity/index.ts";
+import { countSimulated } from "../../providers/index.ts";
 import { readAccountInvitation, readTeamInvitation } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { ClientFormat } from "../lifecycle/http-call.ts";
@@ -109,16 +110,19 @@ function publicController(deps: HttpDeps) {
 interface GatewayFacts {
   readonly version: string;
   readonly sandbox: boolean;
+  /** Models whose answers are made up, also beside those of real providers. */
+  readonly simulated_models: number;
   readonly base_path: string;
   readonly sign_up: "open" | "closed";
   readonly oidc: boolean;
 }
 
 /** Facts of the gateway and its modules that the sign-in page shows. */
-function toGatewayJson({ version, snapshot, config, facts }: HttpDeps): GatewayFacts {
+function toGatewayJson({ version, snapshot, kernel, config, facts }: HttpDeps): GatewayFacts {
   return {
     version,
     sandbox: snapshot().sandbox,
+    simulated_models: countSimulated(kernel.registry),
     base_path: config.basePath,
     sign_up: config.signUp,
     oidc: config.oidcIssuer !== undefined,

@@ -145,7 +145,9 @@ function expectation(schema: TSchema): string {
     case "array":
       return `an array${range(minItems, maxItems, " items")}`;
     case "string":
-      return `a string${range(minLength, maxLength, " characters")}${pattern === undefined ? "" : ` of the form ${title ?? pattern}`}`;
+      // A title says how long the text is, where that matters.
+      if (pattern !== undefined && title !== undefined) return `a string of the form ${title}`;
+      return `a string${range(minLength, maxLength, " characters")}${pattern === undefined ? "" : ` of the form ${pattern}`}`;
     default:
       if (schema.type === undefined) return "a value";
       return schema.type === "object" ? `an object${ofType(schema)}` : `a ${schema.type}`;

@@ -74,7 +74,8 @@ export const budgets = defineResource<StoredBudget, typeof budgetFields, Derived
       owner: "gateway",
       creates:
         "It limits each project, team, key, end user, tag, session or model separately, in addition to the budgets of projects. " +
-        "Two projects never share an end user, a tag or a session. Earlier spend in its current period counts too.",
+        "Two projects never share an end user, a tag or a session. Requests of a project that name none count together as " +
+        "one. Earlier spend in its current period counts too.",
       changes,
     },
   ],

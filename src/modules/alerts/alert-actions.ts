@@ -32,7 +32,12 @@ export const RuleChange = formBody({
 export const webhookFields = {
   url: Type.String({ minLength: 1, maxLength: 2000 }),
   secret: Type.Optional(
-    Type.String({ pattern: "^whsec_[A-Za-z0-9+/]{32,100}={0,2}$", title: "whsec_…", maxLength: 110 }),
+    Type.String({
+      pattern: "^whsec_[A-Za-z0-9+/]{32,100}={0,2}$",
+      title: "whsec_…",
+      maxLength: 110,
+      description: "Signs the messages of a webhook, as Standard Webhooks do; without it they are not signed",
+    }),
   ),
 };
 

@@ -1,5 +1,7 @@
 import { type Database, readSpentBudgets, type Store } from "../../db/index.ts";
+import type { Kernel } from "../../kernel/index.ts";
 import { listExpiringKeys } from "../../keys/index.ts";
+import { getDisplayName } from "../../provider/index.ts";
 import type { ProviderHealth } from "../../providers/index.ts";
 import { pickMovers, type SpendChange } from "../../reports/index.ts";
 import { labelsOf } from "../../tenants/index.ts";
@@ -23,6 +25,7 @@ type DigestFigures = Awaited<ReturnType<typeof readDigestFigures>>;
 interface DigestDeps {
   readonly store: Store;
   readonly config: { readonly publicUrl: string | undefined };
+  readonly kernel: Pick<Kernel, "registry">;
   readonly health: () => readonly ProviderHealth[];
   readonly freshen: () => Promise<void>;
   readonly now: () => number;
@@ -74,7 +77,7 @@ async function createDigestMessage(
   deps: DigestDeps,
   { period, slot, channelId, now }: DigestWanted,
 ): Promise<AlertMessage> {
-  const { store, config, health, freshen } = deps;
+  const { store, config, kernel, health, freshen } = deps;
   const hours = digestDays[period] * 24;
   await freshen();
   const figures = await readDigestFigures(store, { until: slot / hourMs, hours, now });
@@ -83,6 +86,10 @@ async function createDigestMessage(
     ...figures.wallets.map(({ accountId }) => accountId),
   ]);
   const nameOf = (id: string) => toName(names.get(id) ?? id);
+  const nameOfModel = (id: string) => {
+    const entry = kernel.registry.byName(id);
+    return toName(entry === undefined ? id : getDisplayName(entry.model));
+  };
   const failing = health().filter(({ state }) => state === "failing" || state === "refused");
   const firing = await store.db
     .selectFrom("alerts")
@@ -94,12 +101,12 @@ async function createDigestMessage(
   const sections = [
     { title: "Totals", lines: describeSums(figures, period) },
     { title: "Top accounts", lines: describeTop(figures.accounts, nameOf) },
-    { title: "Top models", lines: describeTop(figures.models, toName) },
+    { title: "Top models", lines: describeTop(figures.models, nameOfModel) },
     {
       title: "Movers",
       lines: describeMovers([
         ...figures.accounts.map((group) => ({ ...group, name: nameOf(group.id) })),
-        ...figures.models.map((group) => ({ ...group, name: toName(group.id) })),
+        ...figures.models.map((group) => ({ ...group, name: nameOfModel(group.id) })),
       ]),
     },
     { title: "Running out", lines: await describeRunningOut(store, figures, nameOf, now) },

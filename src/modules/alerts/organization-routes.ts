@@ -29,7 +29,7 @@ const NewChannel = formBody({
   routing_key: Type.Optional(
     Type.String({
       pattern: "^[A-Za-z0-9]{32}$",
-      title: "the integration key of 32 characters",
+      title: "e93f… (32 letters or digits)",
       maxLength: 32,
       description: "Integration key of PagerDuty's Events API v2",
     }),
@@ -250,7 +250,8 @@ function channelRoutes(deps: HttpDeps, api: AdminApi, actions: Actions) {
           "Create an alert channel: e-mail, a webhook, Slack, Teams, Discord or PagerDuty",
           ChannelObject,
           {
-            description: "Addresses, secrets and integration keys are stored encrypted and not shown again.",
+            description:
+              "Addresses, secrets and integration keys are stored encrypted and not shown again. Messages of a webhook without `secret` are not signed.",
           },
         ),
       },

@@ -232,6 +232,8 @@ describe("a channel of a service", () => {
     }
     expect(await add({ kind: "pagerduty" })).toEqual([400, "routing_key"]);
     expect(await add({ kind: "pagerduty", routing_key: "short" })).toEqual([400, "routing_key"]);
+    const short = await admin.post(`${root}/channels`, { kind: "pagerduty", routing_key: "short" });
+    expect(await short.text()).toContain("a string of the form e93f… (32 letters or digits) was expected");
     expect(await add({ kind: "pagerduty", routing_key: routingKey, to: ["a@example.org"] })).toEqual([400, "to"]);
     expect(await add({ kind: "pagerduty", routing_key: routingKey, digest: "daily" })).toEqual([400, "digest"]);
     expect(await add({ kind: "discord", url: "http://10.0.0.1/" })).toEqual([400, "url"]);

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { callIdPrefix } from "../../../src/contract/index.ts";
 import type { LedgerWrite, Store } from "../../../src/db/index.ts";
+import { buildRegistry } from "../../../src/kernel/index.ts";
 import { writeSmtp } from "../../../src/mail/index.ts";
 import {
   addChannel,
@@ -16,6 +17,8 @@ import { UsageRollup } from "../../../src/reports/index.ts";
 import { startService } from "../../support/alert-services.ts";
 import { recordCalls } from "../../support/payers.ts";
 import { startSmtpSink } from "../../support/smtp-sink.ts";
+import { completionOf } from "../../unit/kernel/streams.ts";
+import { chatModel, createPlugin } from "../../unit/kernel/support.ts";
 import { endOf, openOf } from "../db/facts.ts";
 import { temporaryFile, temporaryStore } from "../db/temporary-store.ts";
 import { accountWith, box, fixture, hour, minute, secondStore, stops, usd } from "./fixture.ts";
@@ -165,7 +168,11 @@ describe("a digest", () => {
       [due - 2 * day - 1, "acc_ben", 50 * usd],
     ]);
     await accountWith(store, "low@example.org", 1, clock.now);
-    await at("2027-01-11T08:00:00Z");
+    const models = [{ ...chatModel, id: "model-1", upstreamId: "writer-1", aliases: ["writer-1"] }];
+    const { registry } = buildRegistry([createPlugin({ chat: async () => completionOf("Hello") }, { models })], () => ({
+      keys: ["k1"],
+    }));
+    await at("2027-01-11T08:00:00Z", createAlerts({ ...deps, kernel: { ...deps.kernel, registry } }));
     const [message] = digests();
     expect(message?.digest).toMatchObject({ from: "2027-01-10T08:00:00.000Z", until: "2027-01-11T08:00:00.000Z" });
     const lines = new Map(message?.digest.sections.map((section) => [section.title, section.lines]));
@@ -175,6 +182,8 @@ describe("a digest", () => {
       "Errors: 1 (none the day before)",
     ]);
     expect(lines.get("Top accounts")).toEqual(["acc_ada@test: $3.00", "acc_ben@test: $1.00"]);
+    // As clients write the model, not by its id.
+    expect(lines.get("Top models")).toEqual(["writer-1: $4.00"]);
     expect(lines.get("Movers")?.slice(0, 2)).toEqual(["acc_ben@test: $5.00 → $1.00", "acc_ada@test: $0.00 → $3.00"]);
     expect(lines.get("Running out")?.join()).toContain("Wallet of low@example.org: $0.000000001");
     expect(message?.text.split("\n")[0]).toBe("Daily digest until 2027-01-11 08:00 UTC");

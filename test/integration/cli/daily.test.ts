@@ -85,6 +85,9 @@ test("usage is told by account, model and others, for days that end today", asyn
     ["acme-2", "1", 1],
   ]);
   expect((await bench.run(...models, "--limit", "1")).stdout.split("\n")).toHaveLength(4);
+  // Requests without a tag have no row.
+  expect((await bench.run("usage", "--by", "tag")).stdout).toContain("in all, also without tag");
+  expect((await bench.run(...models)).stdout).toMatch(/^in all {2}/m);
   expect(names(await bench.json<Figures>("usage", "--days", "1"))).toEqual([["ada@example.org", "2.5", 3]]);
   for (const wrong of [
     ["--by", "nothing"],
@@ -94,4 +97,16 @@ test("usage is told by account, model and others, for days that end today", asyn
   ]) {
     expect([wrong, (await bench.run("usage", ...wrong)).code]).toEqual([wrong, 2]);
   }
+});
+
+test("a list of keys without a match does not say that there are none, and a check of a wrong port names PORT", async () => {
+  const empty = makeBench({ env: { PORT: "1" } });
+  for (const email of ["ada@example.org", "bo@example.org"]) await empty.run("account", "create", "--email", email);
+  expect((await empty.run("key", "list")).stdout).toStartWith("No keys yet");
+  await empty.run("key", "create", "--account", "ada@example.org", "--name", "one");
+  expect((await empty.run("key", "list", "--made-by", "bo@example.org")).stdout).toBe("No key fits\n");
+  expect((await empty.run("key", "list", "--account", "bo@example.org")).stdout).toBe("No key fits\n");
+  const { code, stdout } = await empty.run("health");
+  expect([code, stdout]).toEqual([1, expect.stringContaining("set HOST and PORT as it has them")]);
+  empty.remove();
 });

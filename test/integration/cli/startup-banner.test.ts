@@ -9,13 +9,13 @@ const firstKey: Bootstrap["key"] = { key: "sk-mg-abcd-secret", given: false };
 
 /** The banner of a gateway that serves these models. */
 function formatBanner(
-  models: Partial<typeof chatModel>[],
+  models: (Partial<typeof chatModel> & { plugin?: string })[],
   { key, warnings = [] }: { key?: Bootstrap["key"]; warnings?: string[] } = {},
 ): string {
-  const modelEntries = models.map((model) => ({
+  const modelEntries = models.map(({ plugin, ...model }) => ({
     model: { ...chatModel, ...model },
     compiledPrice: undefined,
-    routes: [],
+    routes: plugin === undefined ? [] : [{ plugin: { name: plugin } }],
   }));
   const kernel = { registry: { modelEntries, size: modelEntries.length } };
   const app = { kernel, sandbox: false, warnings } as unknown as App;
@@ -37,6 +37,16 @@ test("the line to try names a free chat model that is not retired", () => {
     { id: "current", premium: false, retiredOn: "2999-01-01" },
   ]);
   expect(banner).toContain('"model":"current"');
+});
+
+test("beside real providers, the start says how many models are simulated, and tries one that is not", () => {
+  const banner = formatBanner([
+    { id: "made-up", premium: false, plugin: "sandbox" },
+    { id: "real", premium: false, plugin: "acme" },
+  ]);
+  expect(banner).toMatch(/^ {2}Sandbox +ON: 1 of 2 models without a real provider are simulated, and paid ones are/m);
+  expect(banner).toContain('"model":"real"');
+  expect(formatBanner([{ id: "real", premium: false, plugin: "acme" }])).not.toContain("Sandbox");
 });
 
 test("a retired model is better than none, and without a free one no line is shown", () => {

@@ -237,6 +237,7 @@ describe("over HTTP", () => {
     expect(await (await send(`${api}/gateway`)).json()).toEqual({
       version: "1.2.3",
       sandbox: false,
+      simulated_models: 0,
       base_path: "/api/v1",
       sign_up: "open",
       oidc: false,

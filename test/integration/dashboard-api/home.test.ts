@@ -111,6 +111,17 @@ describe("the home page of operators", () => {
     ]);
   });
 
+  test("lists an empty wallet that paid for nothing lately, once a request was refused for it", async () => {
+    const low = async () => (await get("owner", "/dashboard/api/admin/home")).body.low_wallets as { account: string }[];
+    expect((await low()).map(({ account }) => account)).toEqual([ids.ada]);
+    const { accounts } = gateway.app;
+    const { id: accountId } = await accounts.create({ email: "empty@example.org" });
+    const other = await accounts.createKey({ accountId, name: "own" });
+    expect(await call(other.key)).toBe(403);
+    await until(async () => (await low()).length === 2);
+    expect((await low())[0]).toMatchObject({ account: accountId, balance_usd: "0", days_left: 0 });
+  });
+
   test("has the active alerts, and the navigation counts those that are not muted", async () => {
     const read = async () => {
       const alerts = (await get("owner", "/v1/organization/alerts")).body.data as { text: string; muted: boolean }[];

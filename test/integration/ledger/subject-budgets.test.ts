@@ -102,6 +102,20 @@ describe.each(engineNames)("%s engine", (engine) => {
       expect((await verifyLedger(made.store)).differences).toEqual([]);
     });
 
+    test("says of sessions that all requests without one count together, and how to name one", async () => {
+      const budgets: Budget[] = [{ ...eachUser, id: "bud_runs", subject: "session", period: "session" }];
+      const made = await fixture(...budgets);
+      await pay(made, 100, { budgets });
+      expect((await refusal(pay(made, 1, { budgets }))).message).toMatch(
+        /^Session budget of all requests that name no session reached: .*; name a session in the header session-id, raise the budget, or use a free model$/,
+      );
+      const ofRun = { budgets, session: "run-1" };
+      await pay(made, 100, ofRun);
+      expect((await refusal(pay(made, 1, ofRun))).message).toMatch(
+        /^Session budget of session "run-1" reached: .* running calls, and this request needs up to \S+ USD; raise the budget, or use a free model$/,
+      );
+    });
+
     test("is not that of one who has a budget of its own, whose limit may be raised for a time", async () => {
       const made = await fixture(eachUser, ofAda);
       const budgets = [eachUser, ofAda];

@@ -222,8 +222,19 @@ describe.each(Object.keys(engines) as (keyof typeof engines)[])("over %s", (engi
       manifest: { ...manifestOf(upstream.baseUrl), credential: "none" },
     });
     expect((await list()).sandbox).toMatchObject({ setting: "on", source: "database", active: false, simulates: true });
-    expect((await call(node.origin, admin.key, "famA-4o-mini")).status).toBe(200);
+    const simulated = await call(node.origin, admin.key, "famA-4o-mini");
+    const real = await call(node.origin, admin.key);
+    expect([simulated.status, simulated.headers.get("x-modelgate-sandbox")]).toEqual([200, "true"]);
+    expect(real.headers.get("x-modelgate-sandbox")).toBeNull();
+    const headers = { cookie: admin.cookie };
+    const read = async (path: string) => (await fetch(`${node.origin}/dashboard/api${path}`, { headers })).json();
+    const { data } = (await read("/models")) as { data: { id: string; simulated?: true }[] };
+    expect(data.find(({ id }) => id === "famA-4o-mini")?.simulated).toBe(true);
+    expect(data.find(({ id }) => id === "acme/chat")).not.toHaveProperty("simulated");
+    const simulatedModels = data.filter((model) => model.simulated === true).length;
+    expect(await read("/gateway")).toMatchObject({ sandbox: false, simulated_models: simulatedModels });
     await send("POST", "/sandbox", { setting: "off" });
+    expect(await read("/gateway")).toMatchObject({ simulated_models: 0 });
     expect((await call(node.origin, admin.key, "famA-4o-mini")).status).toBe(400);
     const decided = await start(store, { SANDBOX: "on" });
     const there = await useNode(decided, admin.cookie);

@@ -29,6 +29,12 @@ const nameHints: Partial<Record<BudgetSubject, string>> = {
   session: "As requests name it",
 };
 
+function hintOfEach(subject: BudgetSubject): string {
+  return subject === "session"
+    ? "Requests that name no session count together as one session. Names with their own budget are not included"
+    : "Names with their own budget are not included";
+}
+
 const newBudget = {
   whose: "each" as "each" | "one",
   name: "",
@@ -118,7 +124,7 @@ export function NewBudgetDialog({
           refused={reasonOfEach === undefined ? [] : ["one"]}
           value={whose}
           onText={(chosen) => choose({ whose: chosen })}
-          hint={reasonOfEach ?? (whose === "each" ? "Names with their own budget are not included" : undefined)}
+          hint={reasonOfEach ?? (whose === "each" ? hintOfEach(subject) : undefined)}
         />
       )}
       {whose === "one" && (subject === "key" || subject === "model") && (

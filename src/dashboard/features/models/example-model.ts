@@ -10,7 +10,8 @@ const agentContextTokens = 100_000;
 const makerDefault = "openai";
 
 /**
- * Chooses a chat model for an example: a capable model that is called by its own name, if possible from this maker.
+ * Chooses a chat model for an example: a capable model that is called by its own name, if possible from this maker. A
+ * model whose answers are simulated comes after all others.
  * Capable models are not retired, use tools, have room for the files of an agent, and have a price. A model whose first
  * call might empty a wallet comes after others. Among the rest the latest version wins, and within a version the most
  * expensive, because makers sell it for the hardest work. The date of a row decides last: it is often just the date of
@@ -27,6 +28,7 @@ export function pickExampleModel(
   const rank = (model: Model) => {
     const outputUsd = outputUsdOf(model);
     return [
+      Number(model.simulated !== true),
       Number(isReachable(model)),
       Number(!isRetired(model)),
       Number(model.ownedBy === maker),
@@ -54,6 +56,7 @@ export function pickSmallModel(models: readonly Model[], main: Model): Model {
     model.capability === "chat" &&
     model.members === null &&
     model.ownedBy === main.ownedBy &&
+    model.simulated === main.simulated &&
     model.features?.includes("tools") === true &&
     (model.contextTokens ?? 0) >= agentContextTokens &&
     !isRetired(model) &&

@@ -129,5 +129,6 @@ function matches(model: Model, { search, kind, tier, feature }: Filters): boolea
   if (feature !== "any" && !listFeatures(model).includes(feature)) return false;
   const query = search.trim().toLowerCase();
   const haystack = [model.id, model.name, model.ownedBy, ...(model.aliases ?? []), ...(model.voices ?? [])];
+  if (model.simulated === true) haystack.push("simulated");
   return query === "" || haystack.some((text) => text.toLowerCase().includes(query));
 }

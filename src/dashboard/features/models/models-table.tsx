@@ -28,7 +28,9 @@ export function ModelsTable({ models, onShow }: { models: readonly Model[]; onSh
               <LinkButton look="link cut" onClick={() => onShow(model)}>
                 {model.name}
               </LinkButton>
-              <span className="sub cut">{listOtherNames(model).join(", ")}</span>
+              <span className="sub cut">
+                {[...(model.simulated === true ? ["simulated"] : []), ...listOtherNames(model)].join(", ")}
+              </span>
             </>
           ),
         },

@@ -60,6 +60,13 @@ describe("the model that examples show", () => {
   });
 });
 
+test("the model that examples show is not simulated where there is a real one, of another maker too", () => {
+  const simulated = model("gpt-9", { simulated: true });
+  const real = model("acme/chat", { ownedBy: "acme", features: [] });
+  expect(pickExampleModel([simulated, real], "openai")?.name).toBe("acme/chat");
+  expect(pickExampleModel([simulated])?.name).toBe("gpt-9");
+});
+
 describe("the model for the small work of an agent", () => {
   const main = model("gpt-6.1-sol");
   const small = model("gpt-6-luna", { outputUsd: "0.50" });
@@ -75,6 +82,7 @@ describe("the model for the small work of an agent", () => {
     ["of another maker", model("claude-9", { outputUsd: "0.10", ownedBy: "anthropic" })],
     ["that is no chat model", model("gpt-9-image", { outputUsd: "0.10", capability: "images" })],
     ["that is virtual", model("gpt-9-any", { outputUsd: "0.10", members: ["gpt-6.1-sol"] })],
+    ["that is simulated", model("gpt-9-nano", { outputUsd: "0.10", simulated: true })],
   ])("is the cheapest of the same maker, and not one %s", (_, other) => {
     expect(pickSmallModel([main, other, small], main).name).toBe("gpt-6-luna");
   });
