@@ -104,7 +104,7 @@ export interface Caller {
    * Budgets that its calls may draw on: of the account, its keys, and the names of calls. Absent without such budgets.
    */
   budgets?: readonly Budget[] | undefined;
-  /** The markup of its account on all prices; absent: that of the model, its provider or the gateway. */
+  /** The markup of its account on all prices; absent: the model's, its provider's or the gateway's. */
   markupBasisPoints?: number | undefined;
   /** Its account has a budget in place of a wallet, which may be overdrawn; absent: the wallet pays. */
   isBilledAfterwards?: true;
@@ -200,7 +200,7 @@ export interface Settlement {
    * premium call.
    */
   costNanodollars: number | undefined;
-  /** The same without the markup: what the provider is owed. Absent: the price has no markup. */
+  /** The cost without the markup: what the provider is owed. Absent: the price has no markup. */
   providerCostNanodollars?: number | undefined;
   /** Tokens that a non-premium call takes from the quota. */
   quotaTokens: number;

@@ -121,10 +121,10 @@ export function formatPercent(basisPoints: number): string {
   return String(basisPoints / 100);
 }
 
-/** Prices with other markups, so that equal ones are the same object. */
+/** Prices with other markups: equal ones are the same object. */
 const marked = new WeakMap<CompiledPrice, Map<number, CompiledPrice>>();
 
-/** The same rates with this markup in place of their own. All costs by the price include it. */
+/** Returns the rates with this markup in place of their own. All costs by the price include it. */
 export function withMarkup(price: CompiledPrice, basisPoints: number): CompiledPrice {
   if ((price.markupBasisPoints ?? 0) === basisPoints) return price;
   const prices = marked.get(price) ?? new Map<number, CompiledPrice>();

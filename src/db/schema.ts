@@ -344,7 +344,7 @@ interface CallsTable extends OpenCallsTable, Record<MeterColumn, number | null> 
   usage_source: UsageSource | null;
   /** Cost of the usage at the price of the account; null: unknown. */
   cost_nanodollars: number | null;
-  /** The same without the markup: what the provider is owed. */
+  /** The cost without the markup: what the provider is owed. */
   provider_cost_nanodollars: number | null;
   /** Paid by the wallet. */
   charged_nanodollars: number | null;

@@ -33,7 +33,7 @@ export interface SessionUser {
   readonly roleFreeTokensPerDay: number | undefined;
   /** Whether the e-mail of this account's holder is not verified. */
   readonly isEmailClaimed: boolean;
-  /** The markup of this account; absent: that of models, providers or the gateway. */
+  /** The markup of this account; absent: the model's, provider's or gateway's. */
   readonly markupBasisPoints: number | undefined;
   /** Ids of the models that this account may use; absent: all. */
   readonly allowedModels: readonly string[] | undefined;

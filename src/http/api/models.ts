@@ -210,7 +210,7 @@ class ModelLists {
     this.codexWhole = toCodex(true);
   }
 
-  /** The list for a caller. Its prices are those of the caller's account. */
+  /** The list for a caller, at the prices of their account. */
   for(caller: ListCaller): ModelObject[] {
     const { markupBasisPoints } = caller;
     return this.#allowed(caller).map(({ json, facts }) => {

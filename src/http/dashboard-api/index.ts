@@ -110,7 +110,7 @@ function publicController(deps: HttpDeps) {
 interface GatewayFacts {
   readonly version: string;
   readonly sandbox: boolean;
-  /** Models whose answers are made up, also beside those of real providers. */
+  /** Models whose answers are made up, also where others have real providers. */
   readonly simulated_models: number;
   readonly base_path: string;
   readonly sign_up: "open" | "closed";

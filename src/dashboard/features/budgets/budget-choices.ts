@@ -2,7 +2,7 @@ import type { BudgetPeriod, BudgetSubject } from "./api.ts";
 
 /** The calls that a new budget counts, as far as the form has them. */
 export interface BudgetChoice {
-  /** Over each account, in place of those of one account. */
+  /** Over each account, not over one. */
   readonly isOfGateway: boolean;
   readonly subject: BudgetSubject;
   readonly whose: "each" | "one";

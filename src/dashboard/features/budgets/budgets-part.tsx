@@ -124,7 +124,7 @@ export function toBudgetActions<Row extends Budget>({
 }: {
   mayManage: boolean;
   toTitle: (budget: Row) => string;
-  /** Whether its account is billed afterwards, so that nothing else bounds it. */
+  /** Whether its account is billed afterwards: nothing else bounds it then. */
   isNeeded: (budget: Row) => boolean;
   onAct: (kind: BudgetAct["kind"], budget: Row) => void;
 }): Column<Row> {
