@@ -233,7 +233,7 @@ export interface ModelLimitsTable {
 /** Percentages above the prices of providers. */
 export interface MarkupsTable {
   id: string;
-  /** Empty: every account that has none of its own. */
+  /** Empty: every account without a markup of its own. */
   account_id: string;
   /** Empty: the prices of all providers. */
   provider: string;
@@ -839,7 +839,7 @@ export interface UsageColumns extends Record<MeterColumn, number> {
   failures: number;
   /** Cost of the calls whose price is known, at the prices of their accounts. */
   cost_nanodollars: number;
-  /** The same without markups. */
+  /** Cost of these calls without markups. */
   provider_cost_nanodollars: number;
   charged_nanodollars: number;
   quota_tokens: number;

@@ -399,7 +399,7 @@ export class ModelRun<C extends Capability = Capability> {
   readonly isSuccession: boolean;
   /** The model with the routes that may serve the request. Written by `pipeline.ts`, before validation. */
   modelEntry: ModelEntry;
-  /** The price for the account, as it was when the run began, whatever changes later; absent: the model has none. */
+  /** The price for the account when the run began, whatever changes later; absent: the model has no price. */
   readonly price: CompiledPrice | undefined;
   /** Name of the model in the answer. */
   readonly publicName: string;

@@ -611,8 +611,11 @@ export async function listExpiringKeys(
     .limit(limit)
     .execute();
   return rows.map(({ id, name, account_id: accountId, expires_at: expiresAt, last_used_at: lastUsedAt }) => ({
-    ...{ id, name, accountId, lastUsedAt },
+    id,
+    name,
+    accountId,
     expiresAt: expiresAt as number,
+    lastUsedAt,
   }));
 }
 

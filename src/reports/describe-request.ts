@@ -34,10 +34,7 @@ export function describeRequest(request: LoggedRequest) {
   };
 }
 
-/**
- * What the provider is owed, the markup on it, and what was earned: the charge without what the provider is owed, also
- * where the free quota paid. For operators alone.
- */
+/** The earnings of a request and the markup on its price, also where the free quota paid. For operators alone. */
 export function describeMargin(
   request: Pick<RequestDetail, "state" | "charged_nanodollars" | "provider_cost_nanodollars" | "markup_basis_points">,
 ) {

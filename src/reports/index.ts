@@ -98,6 +98,7 @@ export {
 export {
   createBuckets,
   type DaySpan,
+  describeEarnings,
   periods,
   type RecordedUsage,
   readUsageBuckets,

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from "kysely";
-import { usageColumns } from "../contract/index.ts";
+import { formatUsd, usageColumns } from "../contract/index.ts";
 import { endOfPeriod, isUncounted, type Store, sumsOf } from "../db/index.ts";
 import { readFigures, readGroups, type StatisticsGroup } from "./statistics.ts";
 
@@ -40,6 +40,15 @@ export const usageFigures = [
   "quota_tokens",
 ] as const;
 export type UsageFigures = Record<(typeof usageFigures)[number], number>;
+
+/** What providers are owed, and what was earned: the charge without it. For operators alone. */
+export function describeEarnings(figures: Pick<UsageFigures, "provider_cost_nanodollars" | "charged_nanodollars">): {
+  provider_cost_usd: string;
+  earned_usd: string;
+} {
+  const { provider_cost_nanodollars: cost, charged_nanodollars: charged } = figures;
+  return { provider_cost_usd: formatUsd(cost), earned_usd: formatUsd(charged - cost) };
+}
 
 /** The figures of one model in one hour, or in the day that begins with it. */
 export interface ModelUsage extends UsageFigures {

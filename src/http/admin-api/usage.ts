@@ -12,6 +12,7 @@ import {
   unitFigures,
 } from "../../contract/index.ts";
 import {
+  describeEarnings,
   type NamedGroup,
   namedGroups,
   readAgentUsage,
@@ -216,7 +217,7 @@ export function organizationUsageController(deps: HttpDeps, api: AdminApi) {
           api_key_id: names.api_key_id,
           model: names.model,
           ...toMoney(figures),
-          ...toMargin(figures),
+          ...describeEarnings(figures),
         }),
       });
     };
@@ -252,7 +253,7 @@ export function organizationUsageController(deps: HttpDeps, api: AdminApi) {
             user_id: null,
             api_key_id: names.api_key_id,
             ...toMoney(figures),
-            ...toMargin(figures),
+            ...describeEarnings(figures),
           }),
         });
       },
@@ -515,11 +516,6 @@ function addUp(rows: readonly Row[]): UsageFigures {
 
 function toMoney({ cost_nanodollars, charged_nanodollars }: UsageFigures) {
   return { cost_usd: formatUsd(cost_nanodollars), charged_usd: formatUsd(charged_nanodollars) };
-}
-
-/** For operators alone: no account holder sees what providers are owed. */
-function toMargin({ provider_cost_nanodollars: cost, charged_nanodollars: charged }: UsageFigures) {
-  return { provider_cost_usd: formatUsd(cost), earned_usd: formatUsd(charged - cost) };
 }
 
 /** A model that is not in the catalogue any more is known by what it was charged for. */

@@ -348,8 +348,8 @@ export function toVirtualModel({ id, members }: VirtualModel, registry: Registry
 }
 
 /**
- * @param shown `name` is the one of its names under which it is shown; absent: its id. The price is that of the caller;
- *   absent: of callers without a markup of their own.
+ * @param shown `name` is the one of its names under which it is shown; absent: its id. `caller` pays the price; absent: a
+ *   caller without a markup of their own.
  */
 function toModelJson(
   { model, markupBasisPoints = 0 }: Pick<ModelEntry, "model" | "markupBasisPoints">,

@@ -161,7 +161,7 @@ async function readBudgets(store: Store, now: number) {
   }));
 }
 
-/** The empty wallets for which requests were refused today, then those that run out first. */
+/** Empty wallets that had refused requests today, then the wallets that run out first. */
 async function toLowWallets(store: Store, now: number) {
   const refused = await readRefusedWallets(store, now, listedMax);
   const isRefused = new Set(refused.map(({ accountId }) => accountId));

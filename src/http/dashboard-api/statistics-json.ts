@@ -6,7 +6,7 @@ import {
   promptColumns,
   sumColumns,
 } from "../../contract/index.ts";
-import type { StatisticsFigures, UsageFigures } from "../../reports/index.ts";
+import { describeEarnings, type StatisticsFigures, type UsageFigures } from "../../reports/index.ts";
 
 /** Metrics of a chart: shares are from 0 to 1, latencies are the 95th percentile in milliseconds. */
 export const metrics = [
@@ -41,16 +41,10 @@ export function toFiguresJson(figures: StatisticsFigures) {
   };
 }
 
-/**
- * What providers are owed, what was earned (the charge without that), and the part of the charge that was earned. For
- * operators alone.
- */
-export function toMarginJson({ provider_cost_nanodollars: cost, charged_nanodollars: charged }: UsageFigures) {
-  return {
-    provider_cost_usd: formatUsd(cost),
-    earned_usd: formatUsd(charged - cost),
-    margin: charged === 0 ? null : (charged - cost) / charged,
-  };
+/** Earnings, and their part of the charge. For operators alone. */
+export function toMarginJson(figures: UsageFigures) {
+  const { provider_cost_nanodollars: cost, charged_nanodollars: charged } = figures;
+  return { ...describeEarnings(figures), margin: charged === 0 ? null : (charged - cost) / charged };
 }
 
 /** For account holders. */

@@ -250,7 +250,7 @@ export function toChatUsage(
   };
   if (usage.prompt_tokens_details === null) delete usage.prompt_tokens_details;
   if (usage.completion_tokens_details === null) delete usage.completion_tokens_details;
-  // It tells the account holder the cost at a provider that resells models.
+  // A provider that resells models puts its own cost there, which account holders do not see.
   if ("cost_details" in usage) delete usage.cost_details;
   const cost = compiledPrice === undefined ? undefined : costNanodollars(compiledPrice, meters);
   if (cost !== undefined) usage.cost = cost / nanodollarsPerUsd;

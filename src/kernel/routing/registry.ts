@@ -137,9 +137,9 @@ const suggestedLengthMax = 80;
 /** A model and the routes that serve it. */
 export interface ModelEntry {
   readonly model: Model;
-  /** The price with the markup for accounts that have none of their own: of the model, of its provider or the gateway. */
+  /** The price for accounts without a markup of their own: with the markup of the model, its provider or the gateway. */
   readonly compiledPrice: CompiledPrice | undefined;
-  /** That markup, in basis points; absent: none. */
+  /** The markup of that price, in basis points, without compiling it; absent: none. */
   readonly markupBasisPoints?: number;
   /** Routes by priority; the first is tried first. */
   readonly routes: readonly Route[];
@@ -154,7 +154,7 @@ export function priceFor(
   return withMarkup(compiledPrice, markupBasisPoints);
 }
 
-/** The markups for accounts that have none of their own, in basis points. */
+/** The markups for accounts without their own, in basis points. */
 export interface Markups {
   /** Absent: none. */
   readonly gateway: number | undefined;

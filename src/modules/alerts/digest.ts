@@ -119,7 +119,7 @@ async function createDigestMessage(
   const text = [title, ...sections.flatMap((part) => [`${part.title}:`, ...part.lines.map((line) => `• ${line}`)])];
   const times = { from: new Date(from).toISOString(), until: new Date(slot).toISOString() };
   const digest = { period, ...times, title, sections, link: toLink(config.publicUrl, "/") };
-  // The same for the same time of a channel, so that it is queued once even if the channel is set to this time again.
+  // One id for each time of a channel: it is queued once even if the channel is set to this time again.
   return { id: `digest_${channelId}_${slot / hourMs}`, type: "digest", text: text.join("\n"), alerts: [], digest };
 }
 
@@ -163,15 +163,11 @@ async function describeRunningOut(
   const budgets = await readSpentBudgets(store, now, { leastShare: budgetShare, limit: listedMax });
   const keys = await listExpiringKeys(store, { now, days: expiryDays, limit: listedMax });
   return [
-    ...wallets
-      .slice(0, listedMax)
-      .map(
-        (wallet) =>
-          `Wallet of ${nameOf(wallet.accountId)}: ${toDollars(wallet.balanceNanodollars)}, ${wallet.daysLeft} days`,
-      ),
+    ...wallets.map(({ accountId, balanceNanodollars, daysLeft }) => {
+      return `Wallet of ${nameOf(accountId)}: ${toDollars(balanceNanodollars)}, ${daysLeft} days`;
+    }),
     ...budgets
       .filter(({ budgetNanodollars }) => budgetNanodollars > 0)
-      .slice(0, listedMax)
       .map(({ subject, name, account, spentNanodollars: spent, budgetNanodollars: budget }) => {
         const whose = name === "" ? toName(account) : `“${toName(name)}” of ${toName(account)}`;
         return `Budget of the ${subject.replace("_", " ")} ${whose}: ${toDollars(spent)} of ${toDollars(budget)}`;

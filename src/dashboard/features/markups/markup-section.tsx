@@ -7,7 +7,7 @@ import { Form, Submit, useForm } from "../../kit/form.tsx";
 import { Section } from "../../kit/page.tsx";
 import { toast } from "../../kit/toast.tsx";
 
-/** The account or the provider whose prices a markup raises; without either, those of the gateway. */
+/** The account or the provider whose prices a markup raises; without either, the gateway. */
 export interface MarkupOwner {
   readonly account?: string;
   readonly provider?: string;
@@ -27,7 +27,7 @@ export function useMarkups(account?: string, isShown = true) {
   return useSWR(isShown ? ["markups", account] : null, () => getMarkups(account));
 }
 
-/** The markup of a provider's model for accounts that have none of their own, such as "+20 % (provider)"; absent: none. */
+/** The markup of a provider's model for accounts without their own, such as "+20 % (provider)", or `undefined`. */
 export function describeMarkup(
   markups: readonly Markup[],
   { provider, ofModel }: { readonly provider: string; readonly ofModel: number | undefined },

@@ -28,7 +28,7 @@ import type { Change, Planning, Section, Step } from "./section.ts";
 
 type DeclaredName = NonNullable<Declared["document"]>["section"];
 
-/** The gateway's own sections in their order in a document; those of modules follow. */
+/** The gateway's own sections in their order in a document. Sections of modules follow. */
 const ownSections = {
   accounts,
   keys,
