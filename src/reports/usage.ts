@@ -41,7 +41,7 @@ export const usageFigures = [
 ] as const;
 export type UsageFigures = Record<(typeof usageFigures)[number], number>;
 
-/** What providers are owed, and what was earned: the charge without it. For operators alone. */
+/** The cost at providers, and the earnings: the charge without that cost. For operators alone. */
 export function describeEarnings(figures: Pick<UsageFigures, "provider_cost_nanodollars" | "charged_nanodollars">): {
   provider_cost_usd: string;
   earned_usd: string;
