@@ -97,6 +97,7 @@ export interface Database {
   price_changes: { model: string; changed_at: number; version: string };
   provider_attempts: ProviderAttemptsTable;
   provider_outcomes: ProviderOutcomesTable;
+  route_resumes: RouteResumesTable;
   contents: ContentsTable;
   content_switches: ContentSwitchesTable;
   /** As they are written: a figure that is 0 is null. `usage` is a view of them. */
@@ -708,6 +709,17 @@ export interface ProviderAttemptsTable {
   slot: number;
   attempts: number;
   errors: number;
+}
+
+/** Orders to take paused routes back into use, which every gateway carries out once. Rows of a day ago are deleted. */
+export interface RouteResumesTable {
+  provider: string;
+  /** The id of a model; empty: all routes of the provider. */
+  model: string;
+  /** The id of the key that was accepted; empty: all keys. */
+  key_id: string;
+  /** Increases with each order. */
+  at: number;
 }
 
 /** The last outcomes of a provider or one of its keys. */

@@ -568,6 +568,8 @@ export class Attempt implements Sender {
   error: unknown = undefined;
   /** The provider has begun to answer with content: no other attempt follows. */
   isAnswered = false;
+  /** Its route was paused after failures, and this answer ended that. */
+  hasResumed = false;
   /** Fields of the client's request that it left out or could not keep to, for the caller. */
   readonly ignored: Set<string>;
   hasSocket = false;

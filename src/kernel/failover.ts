@@ -158,7 +158,7 @@ function onAnswer(kernel: Kernel, attempt: Attempt): void {
   const { startedMs } = run.call.request;
   attempt.isAnswered = true;
   run.call.setDeadline(kernel.network.timeouts, startedMs + kernel.network.bounds.callMsMax);
-  recordSuccess(route, key, run.caller.accountId);
+  attempt.hasResumed = recordSuccess(route, key, run.caller.accountId);
   kernel.observer?.attempted(attempt);
   run.firstByteMs = kernel.now() - startedMs;
 }
@@ -238,9 +238,10 @@ function toUpstreamError(kernel: Kernel, { run, route, error }: Attempt): Upstre
   return new UpstreamError("bad_response", "The provider's answer could not be read", { cause: error });
 }
 
-function recordSuccess(route: Route, key: PoolKey | undefined, accountId: string): void {
-  route.circuitBreaker.onSuccess(accountId);
+/** Returns whether the call was the probe of a paused route, which is in use again. */
+function recordSuccess(route: Route, key: PoolKey | undefined, accountId: string): boolean {
   key?.circuitBreaker.onSuccess();
+  return route.circuitBreaker.onSuccess(accountId);
 }
 
 function recordFailure(

@@ -31,12 +31,15 @@ export {
   type Markups,
   type ModelEntry,
   mayUse,
+  openForMs,
   publicNameOf,
   type Refusal,
   type Registry,
   type RegistryMemory,
+  type ResumedRoutes,
   type Route,
   type RouteState,
+  resumeRoutes,
 } from "./routing/registry.ts";
 export type { Reroute } from "./routing/reroutes.ts";
 export { createVirtualModel, type VirtualModel } from "./routing/virtual-models.ts";

@@ -1,5 +1,5 @@
 import { getFieldVariable, getVariablePrefix } from "../config/index.ts";
-import { describeRoutes, type ModelEntry, type Registry, type Route } from "../kernel/index.ts";
+import { describeRoutes, type ModelEntry, openForMs, type Registry, type Route } from "../kernel/index.ts";
 import { findMethod, getForm, getPlainFields, type ProviderPlugin, readCredential } from "../provider/index.ts";
 import {
   type AttemptCount,
@@ -42,7 +42,11 @@ export interface ProviderHealth extends Health {
   readonly last: LastOutcomes;
   readonly keys: readonly (Health & { readonly id: string; readonly last: LastOutcomes })[];
   readonly routes: number;
+  /** Routes that take no call, and those that the next call tries. */
   readonly pausedRoutes: number;
+  readonly waitingRoutes: number;
+  /** When the first paused route takes a call again, milliseconds since 1970; absent: none is paused. */
+  readonly pausedUntil: number | undefined;
   readonly models: readonly string[];
 }
 
@@ -69,18 +73,27 @@ function toHealth(
   const provider = plugin.name;
   const at = now();
   const setAt = new Map(settings.keysOf(provider).map((key) => [key.id, key.setAt]));
-  const pauses = routes[0]?.route.keys.statesAt(nowMs) ?? [];
+  const keyStates = routes[0]?.route.keys.statesAt(nowMs) ?? [];
   const keys = settings.keyIdsOf(plugin).map((id, index) => {
     // Outcomes of the key that this one has replaced say nothing about it.
     const last = since(health.last(provider, id), setAt.get(id) ?? startedAt);
-    return { id, last, ...keyHealth(last, (pauses[index] ?? "closed") !== "closed", at) };
+    return { id, last, ...keyHealth(last, (keyStates[index] ?? "closed") !== "closed", at) };
   });
-  const isPaused = ({ route }: FoundRoute) =>
-    route.health.stateAt(nowMs) === "open" || route.circuitBreaker.stateAt(nowMs) !== "closed";
-  const circuits = { routes: routes.length, pausedRoutes: routes.filter(isPaused).length };
+  const open = routes.filter(
+    ({ route }) => route.health.stateAt(nowMs) === "open" || route.circuitBreaker.stateAt(nowMs) === "open",
+  );
+  const waiting = routes.filter(({ route }) => route.circuitBreaker.stateAt(nowMs) === "half_open");
+  const circuits = {
+    routes: routes.length,
+    pausedRoutes: open.length,
+    waitingRoutes: waiting.filter((one) => !open.includes(one)).length,
+  };
+  const pauses = open.map(({ route }) => openForMs(route, nowMs));
   const last = health.last(provider);
   const state = providerHealth({ last, recent: health.recent(provider), keys, circuits, now: at });
-  return { provider, ...state, ...circuits, last, keys, models: routes.map(({ modelEntry }) => modelEntry.model.id) };
+  const pausedUntil = pauses.length === 0 ? undefined : Math.ceil(at + Math.min(...pauses));
+  const models = routes.map(({ modelEntry }) => modelEntry.model.id);
+  return { provider, ...state, ...circuits, pausedUntil, last, keys, models };
 }
 
 function since(last: LastOutcomes, from: number): LastOutcomes {
@@ -133,6 +146,9 @@ export function describeProviders(providers: Providers, registry: Registry, nowM
         since: toIsoOrNull(health?.since),
         failing_since: toIsoOrNull(failingSinceOf(last)),
         last_success_at: toIsoOrNull(last.success?.at),
+        paused_routes: health?.pausedRoutes ?? 0,
+        waiting_routes: health?.waitingRoutes ?? 0,
+        paused_until: toIsoOrNull(health?.pausedUntil),
         recent: toRecentJson(providers.health.recent(state.name)),
         last_error: toErrorJson(last.error),
         last_test: toTestJson(last.test),
@@ -152,7 +168,7 @@ export function describeProviders(providers: Providers, registry: Registry, nowM
         healths: health?.keys ?? [],
       }),
       routes: routeList
-        .map((one) => toRoute(one, stats, nowMs))
+        .map((one) => toRoute(one, stats, { nowMs, at: providers.now() }))
         .sort(byTrouble)
         .slice(0, routesMax),
     };
@@ -278,11 +294,17 @@ function nameVariables({ name, credential }: Pick<ProviderPlugin, "name" | "cred
   return typeof credential === "string" ? `${getVariablePrefix(name)}_API_KEY` : `${getVariablePrefix(name)}_…`;
 }
 
-function toRoute({ modelEntry, route }: FoundRoute, stats: Providers["stats"], nowMs: number) {
+function toRoute(
+  { modelEntry, route }: FoundRoute,
+  stats: Providers["stats"],
+  { nowMs, at }: { readonly nowMs: number; readonly at: number },
+) {
+  const pauseMs = openForMs(route, nowMs);
   const [state] = describeRoutes({ ...modelEntry, routes: [route] }, nowMs);
   return {
     model: modelEntry.model.id,
     state: (state as NonNullable<typeof state>).state,
+    paused_until: pauseMs === 0 ? null : new Date(at + Math.ceil(pauseMs)).toISOString(),
     priority: (state as NonNullable<typeof state>).priority,
     weight: (state as NonNullable<typeof state>).weight,
     attempts: toStatsJson(stats.ofRoute(route)),

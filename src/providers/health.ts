@@ -55,9 +55,17 @@ interface Run {
   readonly refusedSince?: number | undefined;
 }
 
+/** The successes since the last failure. */
+interface Successes {
+  /** Their number; 0: an attempt has failed since. */
+  readonly run: number;
+  /** One of them was the probe of a paused route. */
+  readonly hasProbed?: true | undefined;
+}
+
 /** Last outcomes of a provider or a key. */
 export interface LastOutcomes {
-  readonly success?: At<object> | undefined;
+  readonly success?: At<Successes> | undefined;
   readonly error?: At<Failure & Run> | undefined;
   readonly test?: At<TestOutcome & Run> | undefined;
 }
@@ -76,10 +84,13 @@ export interface Health {
   readonly since: number | undefined;
 }
 
-/** The circuits of a provider or key now. */
+/** The circuits of a provider now. */
 export interface Circuits {
   readonly routes: number;
+  /** Routes that take no call. */
   readonly pausedRoutes: number;
+  /** Routes whose pause is over: the next call tries them. */
+  readonly waitingRoutes: number;
 }
 
 const slotMs = 300_000;
@@ -92,15 +103,22 @@ const stripBars = 48;
 const slotsPerBar = slotsPerDay / stripBars;
 const failingShare = 0.5;
 const degradedShare = 0.05;
-/** After this number of successes in a row a provider is no longer failing, whatever the quarter of an hour says. */
+/**
+ * After this number of successes in a row a provider is no longer failing, whatever the quarter of an hour says. Few say as much
+ * where nothing has failed for a minute: of a provider that fails half of the time they would say little.
+ */
 const recoveredSuccesses = 20;
+const quietSuccesses = 5;
+const quietMs = 60_000;
 /** A single error says little among many successes. */
 const degradedErrorsMin = 2;
 const refusing: ReadonlySet<string> = new Set<UpstreamErrorKind>(["auth", "insufficient_quota"]);
 
 interface RecentAttempts extends AttemptCount {
-  /** Whether many in a row have succeeded since the last error. */
+  /** Whether those since the last error show that it works: the probe of a paused route, or many in a row. */
   readonly hasRecovered: boolean;
+  /** Whether it works and nothing has failed for a minute. */
+  readonly isOver: boolean;
   /** When errors began, milliseconds since 1970; absent: there are hardly any. */
   readonly failingSince: number | undefined;
 }
@@ -123,8 +141,6 @@ export class HealthLog {
   /** Outcomes by provider and key. */
   #outcomes = new Map<string, Outcomes>();
   #pendingOutcomes = new Map<string, Outcomes>();
-  /** Successes in a row at this gateway, by provider. */
-  readonly #successes = new Map<string, number>();
   #running: Promise<void> = Promise.resolve();
   #prunedAt = 0;
 
@@ -138,23 +154,23 @@ export class HealthLog {
    *
    * @param key The id of its key; absent: no key.
    * @param failure Absent: it succeeded.
+   * @param isProbe The success ended a pause of its route.
    */
-  record(provider: string, key: string | undefined, failure: Failure | undefined): void {
+  record(provider: string, key: string | undefined, failure: Failure | undefined, isProbe = false): void {
     const at = this.#now();
     const count = this.#count(provider, at);
     count.attempts++;
     if (failure !== undefined) count.errors++;
-    this.#successes.set(provider, failure === undefined ? (this.#successes.get(provider) ?? 0) + 1 : 0);
-    if (failure === undefined) this.#keep(provider, key, () => ({ success: { at } }));
-    else this.#keep(provider, key, (last) => ({ error: { at, ...failure, ...goOn(last(), failure.kind, at) } }));
+    if (failure === undefined)
+      this.#keep(provider, key, (last) => ({ success: { at, ...countSuccesses(last(), isProbe) } }));
+    else this.#keepFailure(provider, key, { at, ...failure });
   }
 
   /** An attempt that was counted as a success has failed after all. */
   recordLate(provider: string, key: string | undefined, failure: Failure): void {
     const at = this.#now();
     this.#count(provider, at).errors++;
-    this.#successes.set(provider, 0);
-    this.#keep(provider, key, (last) => ({ error: { at, ...failure, ...goOn(last(), failure.kind, at) } }));
+    this.#keepFailure(provider, key, { at, ...failure });
   }
 
   recordTest(provider: string, key: string | undefined, test: TestOutcome): void {
@@ -201,7 +217,15 @@ export class HealthLog {
       // The latest slots are one: errors in the first of them are in the sum.
       else if (failingSince !== undefined || slot <= latest - recentSlots) break;
     }
-    return { ...sum, hasRecovered: (this.#successes.get(provider) ?? 0) >= recoveredSuccesses, failingSince };
+    return { ...sum, ...this.#readRecovery(provider), failingSince };
+  }
+
+  #readRecovery(provider: string): Pick<RecentAttempts, "hasRecovered" | "isOver"> {
+    const last = this.last(provider);
+    const isQuiet = this.#now() - (last.error?.at ?? 0) >= quietMs;
+    const { run, hasProbed }: Successes = isUnbroken(last) ? last.success : { run: 0 };
+    const isProven = hasProbed === true || run >= recoveredSuccesses;
+    return { hasRecovered: isProven || (isQuiet && run >= quietSuccesses), isOver: isProven && isQuiet };
   }
 
   /** Reads the counts and outcomes that all gateways have written. */
@@ -225,18 +249,20 @@ export class HealthLog {
   /**
    * Writes the counts and outcomes since the last time and, in a shared database, reads those written by other
    * gateways.
+   *
+   * @param options.readsAll Reads what other processes have written to a database that is not shared, too.
    */
-  sync(): Promise<void> {
-    this.#running = this.#running.then(() => this.#sync());
+  sync({ readsAll = this.#store.shared }: { readonly readsAll?: boolean } = {}): Promise<void> {
+    this.#running = this.#running.then(() => this.#sync(readsAll));
     const done = this.#running;
     this.#running = done.catch(() => undefined);
     return done;
   }
 
-  async #sync(): Promise<void> {
+  async #sync(readsAll: boolean): Promise<void> {
     await this.#flush();
     await this.#prune();
-    if (this.#store.shared) await this.read();
+    if (readsAll) await this.read();
   }
 
   async #flush(): Promise<void> {
@@ -338,6 +364,18 @@ export class HealthLog {
     }
   }
 
+  /** Keeps a failure, and ends the run of successes before it. */
+  #keepFailure(provider: string, key: string | undefined, failure: At<Failure>): void {
+    this.#keep(provider, key, (last) => {
+      const outcomes = last();
+      const { success } = outcomes;
+      return {
+        error: { ...failure, ...goOn(outcomes, failure.kind, failure.at) },
+        ...(success !== undefined && { success: { at: success.at, run: 0 } }),
+      };
+    });
+  }
+
   #all(provider: string): Counts {
     const all: Counts = new Map();
     for (const counts of [this.#counts, this.#pendingCounts]) {
@@ -379,8 +417,8 @@ export function providerHealth({ last, recent, keys, circuits, now }: ProviderFa
     const reason = keys.length === 1 ? refused[0]?.reason : `The provider refused all ${keys.length} keys`;
     return { state: "refused", reason, since: earliest(refused) };
   }
-  const { routes, pausedRoutes } = circuits;
-  const { attempts, errors, hasRecovered, failingSince } = recent;
+  const { routes, pausedRoutes, waitingRoutes } = circuits;
+  const { attempts, errors, hasRecovered, isOver, failingSince } = recent;
   const { test } = last;
   // The moment of the first failure, where none of its five minutes succeeded after it.
   const first = failingSinceOf(last);
@@ -390,21 +428,26 @@ export function providerHealth({ last, recent, keys, circuits, now }: ProviderFa
   const isTestKnown = test !== undefined && now - test.at <= dayMs;
   const isTestLatest = isTestKnown && test.at >= Math.max(last.success?.at ?? 0, last.error?.at ?? 0);
   const counted = `${errors} of the latest ${attempts} attempts failed`;
-  if (routes > 0 && pausedRoutes === routes) {
-    const reason = attempts > 0 && errors > 0 ? counted : "All of its routes are paused after failures";
-    return { state: "failing", reason, since };
+  if (routes > 0 && pausedRoutes + waitingRoutes === routes) {
+    const where = pausedRoutes > 0 ? "its routes are paused" : "the next call tries it again";
+    const failures = attempts > 0 && errors > 0 ? counted : "Attempts failed";
+    return { state: "failing", reason: `${failures}; ${where}`, since };
   }
   if (isTestLatest && !test.isOk)
     return { state: "failing", reason: "The last test failed", since: test.since ?? test.at };
   // A test that succeeded after the failures says more than they do.
-  const isOver = isTestKnown && test.isOk && test.at >= (last.error?.at ?? 0);
-  if (!isOver && !hasRecovered && errors > 0 && errors >= attempts * failingShare)
+  const isTested = isTestKnown && test.isOk && test.at >= (last.error?.at ?? 0);
+  if (!isTested && !hasRecovered && errors > 0 && errors >= attempts * failingShare)
     return { state: "failing", reason: counted, since };
   if (refused.length > 0) {
     return degraded(`The provider refused ${refused.length} of ${keys.length} keys`, earliest(refused));
   }
-  if (pausedRoutes > 0) return degraded(`${pausedRoutes} of ${routes} routes are paused after failures`, since);
-  if (!isOver && errors >= degradedErrorsMin && errors >= attempts * degradedShare) return degraded(counted, since);
+  if (pausedRoutes > 0)
+    return degraded(`${pausedRoutes} of ${routes} routes ${areOf(pausedRoutes)} paused after failures`, since);
+  if (waitingRoutes > 0)
+    return degraded(`The next call tries ${waitingRoutes} of ${routes} routes again after failures`, since);
+  if (!isTested && !isOver && errors >= degradedErrorsMin && errors >= attempts * degradedShare)
+    return degraded(counted, since);
   if (attempts > 0 || isTestLatest || latest(last, now).at !== undefined) return working;
   return unknown;
 }
@@ -413,6 +456,20 @@ export function providerHealth({ last, recent, keys, circuits, now }: ProviderFa
 export function failingSinceOf({ success, error, test }: LastOutcomes): number | undefined {
   const succeededAt = Math.max(success?.at ?? 0, test?.isOk === true ? test.at : 0);
   return error !== undefined && error.at > succeededAt ? error.since : undefined;
+}
+
+const areOf = (count: number) => (count === 1 ? "is" : "are");
+
+/** Whether no attempt has failed since the last success, at any gateway. */
+function isUnbroken(last: LastOutcomes): last is LastOutcomes & { readonly success: At<Successes> } {
+  const { success, error } = last;
+  return success !== undefined && (error === undefined || error.at <= success.at);
+}
+
+/** Counts a success after the last outcomes. */
+function countSuccesses(last: LastOutcomes, isProbe: boolean): Successes {
+  const { run, hasProbed }: Successes = isUnbroken(last) ? last.success : { run: 0 };
+  return { run: run + 1, ...((isProbe || hasProbed) && { hasProbed: true }) };
 }
 
 function earliest(healths: readonly Health[]): number | undefined {

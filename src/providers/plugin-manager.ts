@@ -6,6 +6,8 @@ import {
   type Refusal,
   type Registry,
   type RegistryMemory,
+  type ResumedRoutes,
+  resumeRoutes,
 } from "../kernel/index.ts";
 import { getDisplayName, getRetirement, noticeDays, type ProviderPlugin } from "../provider/index.ts";
 import { AbsenceLog, AbsentModels } from "./absent-models.ts";
@@ -132,6 +134,11 @@ export class PluginManager {
    */
   lookFor(names: readonly string[]): Promise<boolean> | undefined {
     return this.#unlisted.lookFor(names);
+  }
+
+  /** Takes a provider's routes back into use, or that of one model. */
+  resume(routes: ResumedRoutes): void {
+    resumeRoutes(this.#memory, routes);
   }
 
   /** Layers of each model: from its plugin, from a signed file and from the operator. */

@@ -1,6 +1,6 @@
 import { type Administrator, createAudited, recordAct } from "../audit/index.ts";
 import { type Config, getCatalogueFolder, getPluginFolders } from "../config/index.ts";
-import { GatewayError } from "../contract/index.ts";
+import { GatewayError, quoteValue } from "../contract/index.ts";
 import type { Store } from "../db/index.ts";
 import { type CallObserver, type Log, monotonicNow, type Network } from "../kernel/index.ts";
 import type { ProviderPlugin } from "../provider/index.ts";
@@ -10,6 +10,7 @@ import { HealthLog } from "./health.ts";
 import type { PluginManager, PluginSnapshot } from "./plugin-manager.ts";
 import { syncProviderFiles } from "./provider-files.ts";
 import { ProviderSettings } from "./provider-settings.ts";
+import { ResumeReader, writeResume } from "./resumes.ts";
 import { RouteStats } from "./route-stats.ts";
 import { type ConnectionTest, type TestResult, testConnection } from "./test-connection.ts";
 import { watchFolders } from "./watch-folders.ts";
@@ -55,6 +56,7 @@ export class Providers {
   readonly #keyIds = new Map<string, readonly string[]>();
   #loaded = "";
   #seenRevision = -1;
+  readonly #resumes: ResumeReader;
   #pending: Promise<void> = Promise.resolve();
   #onReload: (snapshot: PluginSnapshot) => void = () => undefined;
   #catchingUp: Promise<void> | undefined;
@@ -74,6 +76,7 @@ export class Providers {
     this.#folder = (getPluginFolders(config)[0] as { path: string }).path;
     this.stats = new RouteStats(undefined, monotonicNow, now);
     this.health = new HealthLog(store, now);
+    this.#resumes = new ResumeReader(store);
     this.startedAt = now();
     this.actions = providerActions({
       settings: this.settings,
@@ -98,7 +101,7 @@ export class Providers {
   observe(next: CallObserver | undefined): CallObserver {
     const idOf = (name: string, key: number | undefined) => (key === undefined ? undefined : this.#keyIdsOf(name)[key]);
     this.stats = new RouteStats(next, monotonicNow, this.#deps.now, {
-      record: (name, key, failure) => this.health.record(name, idOf(name, key), failure),
+      record: (name, key, failure, isProbe) => this.health.record(name, idOf(name, key), failure, isProbe),
       recordLate: (name, key, failure) => this.health.recordLate(name, idOf(name, key), failure),
     });
     return this.stats;
@@ -129,6 +132,7 @@ export class Providers {
     this.#seenRevision = this.#deps.store.revision;
     await this.settings.read();
     await this.health.read();
+    await this.#resumes.read();
     this.#syncFiles();
     this.#loaded = this.manager.fingerprint();
     this.#use(await this.manager.load());
@@ -156,8 +160,8 @@ export class Providers {
     await this.#syncHealth();
   }
 
-  async #syncHealth(): Promise<void> {
-    await this.health.sync().catch((error) => this.#deps.log.warn("provider_health_not_written", { error }));
+  async #syncHealth(options?: { readonly readsAll: boolean }): Promise<void> {
+    await this.health.sync(options).catch((error) => this.#deps.log.warn("provider_health_not_written", { error }));
   }
 
   /** Applies the settings of the database. */
@@ -165,6 +169,48 @@ export class Providers {
     await this.settings.read();
     this.#syncFiles();
     await this.reload();
+  }
+
+  /**
+   * Takes the routes of a provider that were paused after failures back into use, or the route of one model, at every
+   * gateway of the database.
+   *
+   * @throws {GatewayError} `not_found`; `invalid_request` for a model that it does not serve.
+   */
+  async resume({ accountId }: Pick<Administrator, "accountId">, name: string, model?: string): Promise<void> {
+    const { models } = this.find(name);
+    const row =
+      model === undefined ? undefined : models.find(({ id, aliases }) => id === model || aliases?.includes(model));
+    if (model !== undefined && row === undefined) {
+      throw new GatewayError("invalid_request", `${name} does not serve ${quoteValue(model)}`, { param: "model" });
+    }
+    const order = { provider: name, model: row?.id };
+    const { store, now } = this.#deps;
+    await createAudited(store, now)(
+      (scope) => writeResume(scope, order, now()),
+      () => ({
+        accountId,
+        action: "provider.resume",
+        subject: name,
+        detail: row === undefined ? {} : { model: row.id },
+      }),
+    );
+    await this.#catchUp();
+  }
+
+  /** Carries out the changes of the database since the last time. */
+  async #catchUp(): Promise<void> {
+    if (await this.settings.read()) {
+      this.#syncFiles();
+      await this.reload();
+    }
+    const orders = await this.#resumes.read();
+    for (const { provider, model, keyId } of orders) {
+      const key = keyId === undefined ? undefined : this.#keyIdsOf(provider).indexOf(keyId);
+      this.manager.resume({ plugin: provider, model, key });
+    }
+    // The order may follow a test by another process.
+    if (orders.length > 0) await this.#syncHealth({ readsAll: true });
   }
 
   /**
@@ -185,8 +231,10 @@ export class Providers {
     const used = { ...credential, keys: chosen === undefined ? [] : [chosen] };
     await this.#noteTest(by, name, { model: options.model, key: options.keyId });
     const result = await this.#runTest(network, { plugin, credential: used, model: options.model });
-    this.#recordTest(name, options.keyId ?? this.settings.keyIdsOf(plugin)[0], result);
-    await this.#syncHealth();
+    await this.#recordTest(name, options.keyId ?? this.settings.keyIdsOf(plugin)[0], {
+      result,
+      isOfModel: options.model !== undefined,
+    });
     return result;
   }
 
@@ -222,11 +270,16 @@ export class Providers {
     const key = keyId === undefined ? "" : this.settings.keysOf(name).find(({ id }) => id === keyId)?.secret;
     if (tested?.name !== name || tested.key !== key || this.#deps.now() - tested.at > adoptMsMax) return;
     this.#unsaved = undefined;
-    this.#recordTest(name, keyId, tested.result);
-    await this.#syncHealth();
+    await this.#recordTest(name, keyId, { result: tested.result, isOfModel: false });
   }
 
-  #recordTest(name: string, keyId: string | undefined, { ok: isOk, model, ms, error, note, kind }: TestResult): void {
+  /** Keeps the result of a test. After a good one the routes are used again: all, unless it was about one model. */
+  async #recordTest(
+    name: string,
+    keyId: string | undefined,
+    { result, isOfModel }: { readonly result: TestResult; readonly isOfModel: boolean },
+  ): Promise<void> {
+    const { ok: isOk, model, ms, error, note, kind } = result;
     this.health.recordTest(name, keyId, {
       isOk,
       ms,
@@ -235,6 +288,12 @@ export class Providers {
       note: note ?? undefined,
       kind: kind ?? undefined,
     });
+    await this.#syncHealth();
+    if (!isOk) return;
+    const order = { provider: name, model: isOfModel ? (model ?? undefined) : undefined, keyId };
+    const { store, now } = this.#deps;
+    await store.change((db) => writeResume({ db }, order, now()));
+    await this.#catchUp();
   }
 
   async #noteTest(
@@ -278,9 +337,7 @@ export class Providers {
     if (revision === this.#seenRevision) return;
     this.#seenRevision = revision;
     try {
-      if (!(await this.settings.read())) return;
-      this.#syncFiles();
-      await this.reload();
+      await this.#catchUp();
     } catch (error) {
       // The settings read before stay; the next tick tries again.
       this.#seenRevision = -1;

@@ -30,9 +30,12 @@ const ofRequest = new Set(["bad_request", "context_length", "request_too_large"]
 
 const lateErrors = new Set(["upstream_error", "upstream_timeout"]);
 
-/** Called for every attempt that counts. `key` is the index of its key; `failure` is absent for a success. */
+/**
+ * Called for every attempt that counts. `key` is the index of its key; `failure` is absent for a success, which may have
+ * ended a pause of its route (`isProbe`).
+ */
 export interface AttemptListener {
-  record(provider: string, key: number | undefined, failure: Failure | undefined): void;
+  record(provider: string, key: number | undefined, failure: Failure | undefined, isProbe: boolean): void;
   recordLate(provider: string, key: number | undefined, failure: Failure): void;
 }
 
@@ -74,10 +77,10 @@ export class RouteStats implements CallObserver {
       counted.window.add(this.#steadyNow(), this.#steadyNow() - attempt.startedMs, reason !== undefined);
       if (reason !== undefined) counted.lastError = { at: this.#now(), reason };
     }
-    const { route, key, error } = attempt;
+    const { route, key, error, hasResumed } = attempt;
     if (error instanceof UpstreamError && error.kind === ofModel) return;
     const failure = reason === undefined ? undefined : toFailure(route, error, reason);
-    this.#listener?.record(route.plugin.name, key?.index, failure);
+    this.#listener?.record(route.plugin.name, key?.index, failure, hasResumed);
   }
 
   ended(call: ClientCall, httpRequest: Request): void {

@@ -37,6 +37,7 @@ import {
   providerKeySet,
   providerList,
   providerRemove,
+  providerResume,
   providerSet,
   providerTest,
 } from "./provider.ts";
@@ -101,6 +102,7 @@ const own: readonly Command[] = [
   providerKeySet,
   providerKeyRemove,
   providerTest,
+  providerResume,
   catalogueCheck,
   catalogueUpdate,
   catalogueSign,

@@ -247,6 +247,19 @@ export const providerTest = defineCommand({
   },
 });
 
+export const providerResume = defineCommand({
+  name: "provider resume",
+  description: "Use a provider's routes again that are paused after failures, at every gateway of this database",
+  flags: { model: { value: "M", description: "Only the route of this model; default: all" } },
+  args: ["NAME"],
+  example: "provider resume openai",
+  async run(context, { args, flags, ...input }) {
+    await withProviders(context, input, (providers) => providers.resume(commandLine, args.NAME, flags.model));
+    const what = flags.model === undefined ? `The routes of ${args.NAME} are` : `The route of ${flags.model} is`;
+    return { json: { name: args.NAME, model: flags.model ?? null }, text: `${what} in use again` };
+  },
+});
+
 function readManifestFile(file: string): unknown {
   let text: string;
   try {

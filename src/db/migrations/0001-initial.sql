@@ -721,6 +721,14 @@ create table provider_outcomes (
   primary key (provider, key_id, outcome)
 );
 
+create table route_resumes (
+  provider text not null,
+  model text not null,
+  key_id text not null,
+  at bigint not null,
+  primary key (provider, model, key_id)
+);
+
 create table alert_rules (
   owner text not null,
   rule text not null,

@@ -39,6 +39,15 @@ const Test = formBody({
   model: Type.Optional(Type.String({ minLength: 1, maxLength: 200, description: "Absent: the cheapest" })),
   key_id: Type.Optional(Type.String({ minLength: 1, maxLength: 100, description: "Absent: the first key" })),
 });
+const Resume = formBody({
+  model: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 200,
+      description: "Only the route of this model; absent: all of its routes",
+    }),
+  ),
+});
 
 const NewTest = formBody({
   name: Name,
@@ -169,6 +178,12 @@ const ProviderObject = Type.Object({
     since: nullable(Type.Integer()),
     failing_since: nullable(Type.Integer({ description: "The first failure that no success has followed" })),
     last_success_at: nullable(Type.Integer()),
+    paused_routes: Type.Integer({
+      minimum: 0,
+      description: "Routes that take no call after failures, on the gateway that answers",
+    }),
+    waiting_routes: Type.Integer({ minimum: 0, description: "Routes whose pause is over: the next call tries them" }),
+    paused_until: nullable(Type.Integer({ description: "When the first paused route takes a call again" })),
     recent: Type.Object(
       { attempts: Count, errors: Count },
       { description: "Attempts of the latest quarter of an hour with attempts, of all nodes" },
@@ -182,6 +197,7 @@ const ProviderObject = Type.Object({
     Type.Object({
       model: Type.String(),
       state: Circuit,
+      paused_until: nullable(Type.Integer({ description: "Until then it takes no call; `null`: it takes calls" })),
       priority: Type.Integer(),
       weight: Type.Integer(),
       attempts: Attempts,
@@ -286,7 +302,22 @@ export function organizationProvidersController(deps: HttpDeps, api: AdminApi) {
       {
         body: Test,
         detail: describeWrite("Send a provider one small request", TestObject, {
-          description: "It is a real request, which the provider may charge. If it fails, the response has `ok` false.",
+          description:
+            "It is a real request, which the provider may charge. If it fails, the response has `ok` false. If it succeeds, routes " +
+            "that were paused after failures are used again, of the model if one was named.",
+        }),
+      },
+    ),
+    route.post(
+      "/:provider_id/resume",
+      async ({ admin, body, params: { provider_id: id } }) => {
+        await providers.resume(admin, id, body.model);
+        return await answer(id);
+      },
+      {
+        body: Resume,
+        detail: describeWrite("Use the routes of a provider again that are paused after failures", ProviderObject, {
+          description: "At every gateway of the database, within a second.",
         }),
       },
     ),
@@ -453,11 +484,18 @@ function toProvider(
       since: fromIso(health.since),
       failing_since: fromIso(health.failing_since),
       last_success_at: fromIso(health.last_success_at),
+      paused_routes: health.paused_routes,
+      waiting_routes: health.waiting_routes,
+      paused_until: fromIso(health.paused_until),
       recent: health.recent,
       strip: [...health.strip],
     },
     keys: keys.map((key) => toKey(key, emails)),
-    routes: routes.map(({ attempts, ...route }) => ({ ...route, attempts: toAttempts(attempts) })),
+    routes: routes.map(({ attempts, paused_until: until, ...route }) => ({
+      ...route,
+      paused_until: fromIso(until),
+      attempts: toAttempts(attempts),
+    })),
   };
 }
 

@@ -64,6 +64,7 @@ const organizationExamples: Readonly<Record<string, Readonly<Record<string, unkn
   },
   "/organization/providers/{provider_id}": { enabled: true, weight: null },
   "/organization/providers/{provider_id}/test": {},
+  "/organization/providers/{provider_id}/resume": {},
   "/organization/providers/{provider_id}/keys": { key: "second-key-of-the-provider" },
   "/organization/providers/{provider_id}/keys/{provider_key_id}": { key: "newer-key-of-the-provider" },
   "/organization/provider_tests": {

@@ -20,7 +20,8 @@ import { withAdminSession, withSession } from "../lifecycle/session.ts";
  * - `last_test`: `{ at, ok, model, ms, error, note }`, or `null`;
  * - `strip`: the attempts of the last 24 hours as 48 bars `{ attempts, errors }`, the oldest first;
  * - `keys[]`: `{ id, state, reason, last_error, last_test }`;
- * - `models`, `routes`, `paused_routes`: counts.
+ * - `models`, `routes`, `paused_routes`, `waiting_routes`: counts; the next call tries a waiting route, whose pause is over;
+ * - `paused_until`: when the first paused route takes a call again, or `null`.
  *
  * `count` is the number of providers in each state. The badge shows `count.refused + count.failing`.
  */
@@ -40,7 +41,7 @@ export function adminHealthController(deps: HttpDeps) {
  * GET /dashboard/api/status: the same for everybody who is signed in, without errors, keys and what concerns the operator's
  * accounts: a provider that refuses the gateway's key is `failing`, and one whose calls succeed in part is `degraded`.
  * `failed_share` is the share of its latest attempts that failed, `null` without any. `models` are those that only failing
- * providers serve.
+ * providers serve. `paused_until` is as above; `waiting` says that the next call tries its paused routes.
  */
 export function statusController(deps: HttpDeps) {
   const route = withSession(deps, "/status");
@@ -50,9 +51,11 @@ export function statusController(deps: HttpDeps) {
       const recentOf = ({ provider }: ProviderHealth) => deps.providers.health.recent(provider);
       const isInPart = (one: ProviderHealth) => {
         const { attempts, errors } = recentOf(one);
-        return one.state === "failing" && errors < attempts && one.pausedRoutes < one.routes;
+        return one.state === "failing" && errors < attempts && one.pausedRoutes + one.waitingRoutes < one.routes;
       };
-      const isDown = (one: ProviderHealth) => one.state === "refused" || (one.state === "failing" && !isInPart(one));
+      const isWaiting = (one: ProviderHealth) => one.waitingRoutes > 0 && one.pausedRoutes === 0;
+      const isDown = (one: ProviderHealth) =>
+        one.state === "refused" || (one.state === "failing" && !isInPart(one) && !isWaiting(one));
       const served = new Set(all.filter((one) => !isDown(one)).flatMap(({ models }) => models));
       return {
         data: all.map((one) => ({
@@ -60,6 +63,8 @@ export function statusController(deps: HttpDeps) {
           state: one.state === "refused" ? ("failing" as const) : isInPart(one) ? ("degraded" as const) : one.state,
           failed_share: toShare(recentOf(one)),
           since: toIso(one.since),
+          paused_until: toIso(one.pausedUntil),
+          waiting: isWaiting(one),
           strip: deps.providers.health.strip(one.provider),
           models: isDown(one) ? one.models.filter((id) => !served.has(id)) : [],
         })),
@@ -98,7 +103,7 @@ function readSorted({ providers, kernel }: HttpDeps): ProviderHealth[] {
 }
 
 function toHealthJson({ providers }: HttpDeps, health: ProviderHealth) {
-  const { provider, state, reason, since, last, keys, routes, pausedRoutes, models } = health;
+  const { provider, state, reason, since, last, keys, routes, models } = health;
   return {
     provider,
     state,
@@ -106,7 +111,9 @@ function toHealthJson({ providers }: HttpDeps, health: ProviderHealth) {
     since: toIso(since),
     routes,
     models: models.length,
-    paused_routes: pausedRoutes,
+    paused_routes: health.pausedRoutes,
+    waiting_routes: health.waitingRoutes,
+    paused_until: toIso(health.pausedUntil),
     last_error: toErrorJson(last.error),
     last_test: toTestJson(last.test),
     strip: providers.health.strip(provider),

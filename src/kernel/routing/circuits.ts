@@ -119,10 +119,15 @@ export class CircuitBreaker {
     this.#probingUntilMs = 0;
   }
 
-  onSuccess(): void {
-    if (this.#failures === 0) return;
-    if (this.#opened) this.#close();
-    else this.#successes++;
+  /** Returns whether it closes: the call was the probe. */
+  onSuccess(): boolean {
+    if (this.#failures === 0) return false;
+    if (this.#opened) {
+      this.#close();
+      return true;
+    }
+    this.#successes++;
+    return false;
   }
 
   /** Returns whether it opens. */
@@ -141,6 +146,16 @@ export class CircuitBreaker {
     if (this.#failures < this.#options.failuresMin || this.#failures < this.#successes) return false;
     this.#open(nowMs, this.#options.openMs);
     return true;
+  }
+
+  /** How much longer it stays open, in milliseconds; 0 unless it is open. */
+  openForMs(nowMs: number): number {
+    return this.stateAt(nowMs) === "open" ? Math.max(0, this.#openUntilMs - nowMs) : 0;
+  }
+
+  /** Closes it and forgets its failures, whatever opened it. */
+  resume(): void {
+    this.#close();
   }
 
   /** Pauses until the time that the provider named, but at most as long as the circuit may stay open. */
@@ -164,6 +179,7 @@ export class CircuitBreaker {
     this.#opened = false;
     this.#openUntilMs = 0;
     this.#openMs = this.#options.openMs;
+    this.#probingUntilMs = 0;
     this.#failures = 0;
     this.#successes = 0;
     this.#windowEndsMs = 0;
@@ -238,12 +254,29 @@ export class RouteCircuit extends CircuitBreaker {
     if (account !== undefined) this.#own.get(account)?.circuit.abandon();
   }
 
-  override onSuccess(account?: string): void {
-    super.onSuccess();
+  override onSuccess(account?: string): boolean {
+    const isClosed = super.onSuccess();
     this.#prober = undefined;
-    if (account === undefined || this.#own.size === 0) return;
-    this.#own.get(account)?.circuit.onSuccess();
+    if (account === undefined || this.#own.size === 0) return isClosed;
+    const isOwnClosed = this.#own.get(account)?.circuit.onSuccess() ?? false;
     this.#succeeded = account;
+    return isClosed || isOwnClosed;
+  }
+
+  /** If it is open for single accounts alone: until the last of them may call again. */
+  override openForMs(nowMs: number): number {
+    if (this.stateAt(nowMs) !== "open") return 0;
+    const own = super.stateAt(nowMs) === "open" ? [] : [...this.#own.values()];
+    return Math.max(super.openForMs(nowMs), ...own.map(({ circuit }) => circuit.openForMs(nowMs)));
+  }
+
+  /** Closes it for all accounts. */
+  override resume(): void {
+    super.resume();
+    this.#own.clear();
+    this.#prober = undefined;
+    this.#proberWaitsUntilMs = 0;
+    this.#succeeded = undefined;
   }
 
   override onFailure(nowMs: number, account?: string): boolean {
@@ -335,6 +368,17 @@ export class KeyPool {
   /** How many can be used now; others are a last resort. */
   readyAt(nowMs: number): number {
     return this.#keys.filter(({ circuitBreaker }) => circuitBreaker.isReady(nowMs)).length;
+  }
+
+  /** How long all keys stay paused, in milliseconds; 0 if one is not. */
+  openForMs(nowMs: number): number {
+    if (this.size === 0) return 0;
+    return Math.min(...this.#keys.map(({ circuitBreaker }) => circuitBreaker.pausedForMs(nowMs)));
+  }
+
+  /** Uses paused keys again. @param index Absent: all keys. */
+  resume(index?: number): void {
+    for (const key of this.#keys) if (index === undefined || key.index === index) key.circuitBreaker.resume();
   }
 
   /** The state of each key, by its index. */

@@ -529,6 +529,11 @@ export interface Credential {
   baseUrl?: string | undefined;
 }
 
+/** How long a route takes no call of anybody, in milliseconds; 0 while it takes some. */
+export function openForMs({ circuitBreaker, health, keys }: Route, nowMs: number): number {
+  return Math.max(circuitBreaker.openForMs(nowMs), health.openForMs(nowMs), keys.openForMs(nowMs));
+}
+
 /** State of a plugin's keys and health, carried from one registry to the next. */
 interface PluginState {
   readonly plugin: ProviderPlugin;
@@ -666,6 +671,24 @@ function recall(memory: RegistryMemory, plugin: ProviderPlugin, keys: readonly s
   };
   memory.set(plugin.name, state);
   return state;
+}
+
+/** The circuits that an operator closes: those of a plugin, or of one of its models. */
+export interface ResumedRoutes {
+  readonly plugin: string;
+  /** The id of a model; absent: all. */
+  readonly model?: string | undefined;
+  /** The index of the key that is accepted again; absent: all. */
+  readonly key?: number | undefined;
+}
+
+/** Takes routes back into use that were paused after failures. */
+export function resumeRoutes(memory: RegistryMemory, { plugin, model, key }: ResumedRoutes): void {
+  const state = memory.get(plugin);
+  if (state === undefined) return;
+  state.health.resume();
+  state.keys.resume(key);
+  for (const [id, circuit] of state.circuits) if (model === undefined || id === model) circuit.resume();
 }
 
 function recallCircuit(modelId: string, before: PluginState | undefined): RouteCircuit {

@@ -326,6 +326,7 @@ export function organizationRows<Row>(
     [`GET ${path}/providers/:provider_id/incident`]: managed(200, { id: () => "openai" }),
     // It has no key.
     [`POST ${path}/providers/:provider_id/test`]: managed(409, { id: () => "openai", body: {} }),
+    [`POST ${path}/providers/:provider_id/resume`]: managed(200, { id: () => "openai", body: {} }),
     [`POST ${path}/providers/:provider_id/keys`]: managed(200, { id: aProvider, body: toSecret }),
     [`POST ${path}/providers/:provider_id/keys/:provider_key_id`]: managed(200, {
       id: aProviderKey,

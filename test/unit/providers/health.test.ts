@@ -16,9 +16,11 @@ const provider = (facts: {
   attempts?: number;
   errors?: number;
   hasRecovered?: boolean;
+  isOver?: boolean;
   keys?: readonly Health[];
   routes?: number;
   pausedRoutes?: number;
+  waitingRoutes?: number;
 }) =>
   providerHealth({
     last: facts.last ?? {},
@@ -28,34 +30,43 @@ const provider = (facts: {
       attempts: facts.attempts ?? 0,
       errors: facts.errors ?? 0,
       hasRecovered: facts.hasRecovered ?? false,
+      isOver: facts.isOver ?? false,
       failingSince: undefined,
     },
-    circuits: { routes: facts.routes ?? 3, pausedRoutes: facts.pausedRoutes ?? 0 },
+    circuits: {
+      routes: facts.routes ?? 3,
+      pausedRoutes: facts.pausedRoutes ?? 0,
+      waitingRoutes: facts.waitingRoutes ?? 0,
+    },
   }).state;
 const key = (last: LastOutcomes, isPaused = false) => keyHealth(last, isPaused, now);
-const good = key({ success: { at: now } });
+const good = key({ success: { at: now, run: 1 } });
 const bad = key({ error: { at: now, ...auth } });
 
 describe("a key is", () => {
   test.each([
     ["unknown where nothing happened", {}, "unknown"],
     ["unknown where it happened more than a day ago", { error: { at: now - day - 1, ...auth } }, "unknown"],
-    ["working after a success", { success: { at: now - hour } }, "working"],
-    ["refused after a refusal", { success: { at: now - hour }, error: { at: now, ...auth } }, "refused"],
-    ["working where a success followed", { success: { at: now }, error: { at: now - 1, ...auth } }, "working"],
+    ["working after a success", { success: { at: now - hour, run: 1 } }, "working"],
+    ["refused after a refusal", { success: { at: now - hour, run: 1 }, error: { at: now, ...auth } }, "refused"],
+    ["working where a success followed", { success: { at: now, run: 1 }, error: { at: now - 1, ...auth } }, "working"],
     [
       "refused after a test that was refused",
-      { success: { at: now - 1 }, test: { at: now, ...failed, kind: "auth" } },
+      { success: { at: now - 1, run: 1 }, test: { at: now, ...failed, kind: "auth" } },
       "refused",
     ],
     ["working after a test that succeeded", { error: { at: now - 1, ...auth }, test: { at: now, ...ok } }, "working"],
-    ["working where the provider was down", { success: { at: now - 1 }, error: { at: now, ...down } }, "working"],
+    [
+      "working where the provider was down",
+      { success: { at: now - 1, run: 1 }, error: { at: now, ...down } },
+      "working",
+    ],
   ] as [string, LastOutcomes, string][])("%s", (_, last, state) => {
     expect(key(last).state).toBe(state as Health["state"]);
   });
 
   test("degraded while it is paused", () => {
-    expect(key({ success: { at: now } }, true).state).toBe("degraded");
+    expect(key({ success: { at: now, run: 1 } }, true).state).toBe("degraded");
   });
 });
 
@@ -69,12 +80,20 @@ describe("a provider is", () => {
     ["failing where its only attempt failed", { attempts: 1, errors: 1 }, "failing"],
     ["degraded once many attempts in a row succeeded", { attempts: 30, errors: 15, hasRecovered: true }, "degraded"],
     ["failing while all routes are paused", { attempts: 100, errors: 1, pausedRoutes: 3 }, "failing"],
+    [
+      "working once it has recovered and nothing fails any more",
+      { attempts: 30, errors: 15, hasRecovered: true, isOver: true },
+      "working",
+    ],
+    ["failing while the next call tries all routes again", { attempts: 100, errors: 1, waitingRoutes: 3 }, "failing"],
+    ["failing while routes are paused or tried again", { attempts: 9, pausedRoutes: 1, waitingRoutes: 2 }, "failing"],
+    ["degraded while the next call tries a route again", { attempts: 100, errors: 1, waitingRoutes: 1 }, "degraded"],
     ["degraded while a route is paused", { attempts: 100, errors: 1, pausedRoutes: 1 }, "degraded"],
     ["refused where its key is", { attempts: 9, errors: 1, keys: [bad] }, "refused"],
     ["degraded where one of its keys is refused", { attempts: 9, errors: 1, keys: [bad, good] }, "degraded"],
     [
       "failing after a test that failed",
-      { last: { success: { at: now - 1 }, test: { at: now, ...failed } }, attempts: 9 },
+      { last: { success: { at: now - 1, run: 1 }, test: { at: now, ...failed } }, attempts: 9 },
       "failing",
     ],
     [
@@ -90,7 +109,7 @@ describe("a provider is", () => {
     [
       "working after a test that succeeded and calls since then",
       {
-        last: { error: { at: now - 2, ...down }, test: { at: now - 1, ...ok }, success: { at: now } },
+        last: { error: { at: now - 2, ...down }, test: { at: now - 1, ...ok }, success: { at: now, run: 1 } },
         attempts: 9,
         errors: 8,
       },
@@ -158,23 +177,69 @@ describe("a state is since", () => {
       last: log.last("acme"),
       recent: log.recent("acme"),
       keys: [],
-      circuits: { routes: 3, pausedRoutes: 1 },
+      circuits: { routes: 3, pausedRoutes: 1, waitingRoutes: 0 },
       now,
     });
     expect([state, ((since ?? 0) - now) / minute]).toEqual(["degraded", -10]);
     await close();
   });
 
+  test("over after the probe of a paused route, after many successes, or after a few and a quiet minute", async () => {
+    const { at, log, open, close } = await logOf();
+    const stateOf = (one: HealthLog, minutes: number) => {
+      at(minutes);
+      const facts = { keys: [], now: now + minutes * minute };
+      const circuits = { routes: 1, pausedRoutes: 0, waitingRoutes: 0 };
+      return providerHealth({ last: one.last("acme"), recent: one.recent("acme"), circuits, ...facts }).state;
+    };
+    const fail = (count = 30) => {
+      for (let attempt = 0; attempt < count; attempt++) log.record("acme", undefined, down);
+    };
+    const succeed = (count: number, isProbe = false) => {
+      for (let attempt = 0; attempt < count; attempt++) log.record("acme", undefined, undefined, isProbe);
+    };
+    at(0);
+    fail();
+    succeed(1);
+    expect(stateOf(log, 0.1)).toBe("failing");
+    succeed(1, true);
+    expect(stateOf(log, 0.2)).toBe("degraded");
+    expect(stateOf(log, 1.2)).toBe("working");
+    await log.sync();
+    const other = open();
+    await other.read();
+    expect(stateOf(other, 1.2)).toBe("working");
+
+    fail(1);
+    expect(stateOf(log, 1.3)).toBe("failing");
+    await log.sync();
+    await other.read();
+    expect(stateOf(other, 1.3)).toBe("failing");
+    succeed(19);
+    expect(stateOf(log, 1.4)).toBe("failing");
+    succeed(1);
+    expect([stateOf(log, 1.4), stateOf(log, 2.4)]).toEqual(["degraded", "working"]);
+
+    fail(60);
+    succeed(4);
+    expect(stateOf(log, 3.5)).toBe("failing");
+    succeed(1);
+    expect(stateOf(log, 3.5)).toBe("degraded");
+    log.recordLate("acme", undefined, down);
+    expect(stateOf(log, 3.6)).toBe("failing");
+    await close();
+  });
+
   test("known for every state that is wrong", () => {
     const error = { at: now - minute, since: now - hour, ...down };
-    const facts = { keys: [], now, circuits: { routes: 3, pausedRoutes: 0 } };
-    const recent = { attempts: 9, errors: 9, hasRecovered: false, failingSince: undefined };
+    const facts = { keys: [], now, circuits: { routes: 3, pausedRoutes: 0, waitingRoutes: 0 } };
+    const recent = { attempts: 9, errors: 9, hasRecovered: false, isOver: false, failingSince: undefined };
     const paused = { ...facts, last: { error }, recent: { ...recent, attempts: 0, errors: 0 } };
     const one = key({ error: { at: now - 2 * hour, ...auth } });
     const all = [
       providerHealth({ ...facts, last: { error }, recent }),
-      providerHealth({ ...paused, circuits: { routes: 3, pausedRoutes: 1 } }),
-      providerHealth({ ...paused, circuits: { routes: 3, pausedRoutes: 3 } }),
+      providerHealth({ ...paused, circuits: { routes: 3, pausedRoutes: 1, waitingRoutes: 0 } }),
+      providerHealth({ ...paused, circuits: { routes: 3, pausedRoutes: 3, waitingRoutes: 0 } }),
       providerHealth({ ...facts, last: { test: { at: now, since: now - hour, ...failed } }, recent }),
       providerHealth({ ...facts, last: {}, recent: { ...recent, errors: 1 }, keys: [bad, one, good] }),
     ];

@@ -66,6 +66,8 @@ const sentences: AuditTexts["sentences"] = {
   "provider.set": describeProvider,
   "provider.test": ({ model }) =>
     `Sent a test request to the provider, which may charge it${typeof model === "string" ? `: ${model}` : ""}`,
+  "provider.resume": ({ model }) =>
+    `Ended the pauses after failures${typeof model === "string" ? ` of the route for ${model}` : " of the provider’s routes"}`,
   "provider.key.add": ({ last4 }) => `Added an API key of the provider${toEnding(last4)}`,
   "provider.key.rotate": ({ last4 }) => `Replaced an API key of the provider${toEnding(last4)}`,
   "provider.key.remove": ({ last4 }) => `Removed an API key of the provider${toEnding(last4)}`,

@@ -137,17 +137,19 @@ function Providers() {
           }
           return (
             <ul className="items">
-              {troubled.map(({ provider, state, reason, since, last_error }) => (
-                <li key={provider}>
-                  <HealthState state={state} />
-                  <Link className="link break" href={toProviderPath(provider)}>
-                    {provider}
-                  </Link>
-                  <span className="break">{reason ?? last_error?.message}</span>
-                  {since !== null && <span className="faint">since {formatAge(since)}</span>}
-                  <Hit provider={provider} />
-                </li>
-              ))}
+              {troubled.map(
+                ({ provider, state, reason, since, last_error, paused_until: until, waiting_routes: waiting }) => (
+                  <li key={provider}>
+                    <HealthState state={state} pause={{ until, isWaiting: waiting > 0 }} />
+                    <Link className="link break" href={toProviderPath(provider)}>
+                      {provider}
+                    </Link>
+                    <span className="break">{reason ?? last_error?.message}</span>
+                    {since !== null && <span className="faint">since {formatAge(since)}</span>}
+                    <Hit provider={provider} />
+                  </li>
+                ),
+              )}
             </ul>
           );
         }}

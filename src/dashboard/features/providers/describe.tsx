@@ -13,8 +13,8 @@ const statuses: Record<string, readonly [string, string]> = {
 
 /** Label and badge by the state of the circuit breaker. */
 export const circuits: Record<string, readonly [string, string]> = {
-  closed: ["ready", "badge is-good"],
-  half_open: ["half-open", "badge is-warn"],
+  closed: ["works", "badge is-good"],
+  half_open: ["waiting", "badge is-warn"],
   open: ["paused", "badge is-bad"],
 };
 

@@ -1,5 +1,5 @@
 import { fromSeconds } from "../../data/api.ts";
-import { formatAge, formatMoment } from "../../format.ts";
+import { formatAge, formatMoment, formatSecond } from "../../format.ts";
 import { Fact } from "../../kit/page.tsx";
 import { useModelNames } from "../models/api.ts";
 import type { ProviderHealth, TestResult } from "./api.ts";
@@ -12,10 +12,33 @@ const states: Record<string, readonly [label: string, badge: string]> = {
   unknown: ["no calls yet", "badge"],
 };
 
-/** The state of a provider or key, from what happened to its calls and tests. */
-export function HealthState({ state }: { state: string }) {
-  const [label, badge] = states[state] ?? [state, "badge"];
+/** Facts about the circuits of a provider or route. */
+export interface Pause {
+  /** Until then it takes no call; `null`: it takes some. */
+  readonly until: string | null;
+  /** Its pause is over, and the next call tries it. */
+  readonly isWaiting: boolean;
+}
+
+export function toPause({ paused_until, waiting_routes: waiting }: ProviderHealth): Pause {
+  return { until: paused_until === null ? null : fromSeconds(paused_until), isWaiting: waiting > 0 };
+}
+
+/** Words for a pause after failures; `undefined` where there is none. */
+export function describePause({ until, isWaiting }: Pause): string | undefined {
+  if (until !== null) return `paused until ${formatSecond(until)}`;
+  return isWaiting ? "waits for the next call to try it" : undefined;
+}
+
+/** The state of a provider or key, from what happened to its calls and tests. One that fails is called paused while it is. */
+export function HealthState({ state, pause }: { state: string; pause?: Pause }) {
+  const [label, badge] = (state === "failing" && pause && toPausedState(pause)) || (states[state] ?? [state, "badge"]);
   return <span className={badge}>{label}</span>;
+}
+
+function toPausedState({ until, isWaiting }: Pause): readonly [label: string, badge: string] | undefined {
+  if (until !== null) return ["paused", "badge is-bad"];
+  return isWaiting ? ["waiting", "badge is-warn"] : undefined;
 }
 
 /** The attempts of 24 hours, a bar for each half an hour: what is red failed. */
@@ -54,6 +77,7 @@ export function describeTest(
 /** The last error and the last test, as a list of facts. */
 export function HealthFacts({ health }: { health: ProviderHealth }) {
   const { reason, since, last_error: error, last_test: test } = health;
+  const pause = describePause(toPause(health));
   const nameOf = useModelNames();
   return (
     <>
@@ -61,6 +85,7 @@ export function HealthFacts({ health }: { health: ProviderHealth }) {
         {reason !== null && (
           <>
             {reason}
+            {pause !== undefined && <span className="sub">{pause}</span>}
             {since !== null && <span className="sub">since {formatMoment(fromSeconds(since))}</span>}
           </>
         )}

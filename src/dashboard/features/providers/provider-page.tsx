@@ -27,8 +27,9 @@ import {
 } from "./api.ts";
 import { ConfirmDisable, ConfirmRemove, ConfirmRemoveKey } from "./confirm-end.tsx";
 import { ProviderStatus } from "./describe.tsx";
-import { describeTest, HealthFacts, HealthState, Strip } from "./health.tsx";
+import { describeTest, HealthFacts, HealthState, Strip, toPause } from "./health.tsx";
 import { KeysPart } from "./keys-part.tsx";
+import { ResumeButton } from "./resume-button.tsx";
 import { RoutesPart } from "./routes-part.tsx";
 
 const listPath = "/admin/providers";
@@ -82,8 +83,7 @@ function ProviderView({ provider }: { provider: Provider }) {
         title={name}
         description={
           <>
-            <span className="break">{base_url ?? origin}</span>{" "}
-            {health.state === null ? <ProviderStatus status={status} /> : <HealthState state={health.state} />}
+            <span className="break">{base_url ?? origin}</span> <State health={health} status={status} />
           </>
         }
       >
@@ -123,19 +123,33 @@ function ProviderView({ provider }: { provider: Provider }) {
   );
 }
 
-function HealthPart({ provider: { name, health, status, routes } }: { provider: Provider }) {
+function State({ health, status }: Pick<Provider, "health" | "status">) {
+  if (health.state === null) return <ProviderStatus status={status} />;
+  return <HealthState state={health.state} pause={toPause(health)} />;
+}
+
+function HealthPart({ provider: { name, health, status, routes, keys } }: { provider: Provider }) {
   const nameOf = useModelNames();
-  const paused = routes.filter(({ state }) => state !== "closed");
+  const mayChange = useMayAdminister();
+  const namesOf = (wanted: string) =>
+    routes
+      .filter(({ state }) => state === wanted)
+      .map(({ model }) => nameOf(model))
+      .join(", ");
+  const isPaused = [...routes, ...keys].some(({ state }) => state === "open" || state === "half_open");
   return (
     <>
-      <Section title="Health">
+      <Section title="Health" actions={mayChange && isPaused && <ResumeButton name={name} />}>
         <dl className="facts card-body">
           <Fact name="State">
-            {health.state === null ? <ProviderStatus status={status} /> : <HealthState state={health.state} />}
+            <State health={health} status={status} />
           </Fact>
           <HealthFacts health={health} />
           <Fact name="Paused" className="break">
-            {paused.map(({ model }) => nameOf(model)).join(", ")}
+            {namesOf("open")}
+          </Fact>
+          <Fact name="Wait for the next call" className="break">
+            {namesOf("half_open")}
           </Fact>
           <Fact name="24 hours">
             <Strip strip={health.strip} />

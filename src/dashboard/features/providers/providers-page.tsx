@@ -8,7 +8,7 @@ import { type Column, type FileColumn, Table } from "../../kit/table.tsx";
 import { AddProviderDialog } from "./add-provider-dialog.tsx";
 import { type Provider, sumAttempts, useProviders } from "./api.ts";
 import { ErrorsLink, ProviderStatus, toProviderPath } from "./describe.tsx";
-import { HealthState, Strip } from "./health.tsx";
+import { describePause, HealthState, Strip, toPause } from "./health.tsx";
 import { SandboxSection } from "./sandbox-section.tsx";
 
 export default function ProvidersPage() {
@@ -88,8 +88,13 @@ const columns: readonly Column<Provider>[] = [
     sort: ({ health, status }) => health.state ?? status,
     cell: ({ health, status }) => (
       <>
-        {health.state === null ? <ProviderStatus status={status} /> : <HealthState state={health.state} />}
+        {health.state === null ? (
+          <ProviderStatus status={status} />
+        ) : (
+          <HealthState state={health.state} pause={toPause(health)} />
+        )}
         {status === "previous" && <ProviderStatus status={status} />}
+        {health.state !== null && <span className="sub">{describePause(toPause(health))}</span>}
         <span className="sub break">{describeTrouble(health)}</span>
       </>
     ),

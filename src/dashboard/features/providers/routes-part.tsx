@@ -1,16 +1,21 @@
 import { Link } from "wouter";
+import { fromSeconds } from "../../data/api.ts";
+import { useMayAdminister } from "../../data/roles.ts";
 import { formatMs } from "../../format.ts";
 import { Empty } from "../../kit/feedback.tsx";
 import { Section } from "../../kit/page.tsx";
-import { type Column, Table } from "../../kit/table.tsx";
+import { actionsColumn, type Column, Table } from "../../kit/table.tsx";
 import { useModelNames } from "../models/api.ts";
 import type { ProviderRoute } from "./api.ts";
 import { CircuitState, ErrorsLink } from "./describe.tsx";
+import { describePause } from "./health.tsx";
+import { ResumeButton } from "./resume-button.tsx";
 
 const shownMax = 50;
 
 /** The models of a provider with what happened to their calls at this gateway, those in trouble first. */
 export function RoutesPart({ name, routes }: { name: string; routes: readonly ProviderRoute[] }) {
+  const mayChange = useMayAdminister();
   return (
     <Section
       title="Models"
@@ -23,7 +28,7 @@ export function RoutesPart({ name, routes }: { name: string; routes: readonly Pr
       <Table
         rows={routes}
         rowKey={({ model }) => model}
-        columns={toColumns(name)}
+        columns={toColumns(name, mayChange)}
         shownMax={shownMax}
         empty={
           <Empty icon="models" title="It serves no models now">
@@ -39,7 +44,7 @@ function ModelName({ id }: { id: string }) {
   return <span className="break">{useModelNames()(id)}</span>;
 }
 
-const toColumns = (plugin: string): readonly Column<ProviderRoute>[] => [
+const toColumns = (plugin: string, mayChange: boolean): readonly Column<ProviderRoute>[] => [
   {
     name: "Model",
     className: "name lead",
@@ -51,7 +56,17 @@ const toColumns = (plugin: string): readonly Column<ProviderRoute>[] => [
       </>
     ),
   },
-  { name: "State", cell: ({ state }) => <CircuitState state={state} /> },
+  {
+    name: "State",
+    cell: ({ state, paused_until: until }) => (
+      <>
+        <CircuitState state={state} />
+        <span className="sub">
+          {describePause({ until: until === null ? null : fromSeconds(until), isWaiting: state === "half_open" })}
+        </span>
+      </>
+    ),
+  },
   {
     name: "Calls (15 min)",
     className: "end",
@@ -66,4 +81,5 @@ const toColumns = (plugin: string): readonly Column<ProviderRoute>[] => [
   },
   { name: "Time to first token p50", className: "end", cell: ({ attempts }) => formatMs(attempts.p50_ms) },
   { name: "Time to first token p95", className: "end", cell: ({ attempts }) => formatMs(attempts.p95_ms) },
+  actionsColumn(({ model, state }) => mayChange && state !== "closed" && <ResumeButton name={plugin} model={model} />),
 ];

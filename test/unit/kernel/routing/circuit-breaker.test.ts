@@ -72,6 +72,32 @@ describe("a circuit", () => {
     expect(circuitBreaker.isReady(60_102)).toBe(true);
   });
 
+  test("says how much longer it is open, and whether an answer closed it", () => {
+    const circuitBreaker = failedAt(0, 1, 2);
+    expect([circuitBreaker.openForMs(2), circuitBreaker.openForMs(90), circuitBreaker.openForMs(102)]).toEqual([
+      100, 12, 0,
+    ]);
+    circuitBreaker.begin(102);
+    expect([circuitBreaker.openForMs(103), circuitBreaker.onSuccess(), circuitBreaker.onSuccess()]).toEqual([
+      0,
+      true,
+      false,
+    ]);
+  });
+
+  test("is as new once it is resumed, whatever opened it", () => {
+    const circuitBreaker = failedAt(0, 1, 2);
+    circuitBreaker.resume();
+    expect([circuitBreaker.stateAt(3), circuitBreaker.onFailure(4), circuitBreaker.onFailure(5)]).toEqual([
+      "closed",
+      false,
+      false,
+    ]);
+    circuitBreaker.pauseFor(50, 6);
+    circuitBreaker.resume();
+    expect(circuitBreaker.isReady(7)).toBe(true);
+  });
+
   test("rests by the provider's word without a fault, and is then as before", () => {
     const circuitBreaker = new CircuitBreaker(bounds);
     circuitBreaker.pauseFor(50, 0);
@@ -105,6 +131,16 @@ describe("the circuit of a route", () => {
     }
     return circuit;
   }
+
+  test("is resumed for all accounts, and says how long it is open for one", () => {
+    const circuit = afterTwoFail(() => undefined);
+    circuit.resume();
+    expect(["one", "other", "third"].map((account) => circuit.isReady(20, account))).toEqual([true, true, true]);
+    for (let failure = 0; failure < bounds.failuresMin; failure++) circuit.onFailure(20, "one");
+    expect([circuit.stateAt(21), circuit.openForMs(21)]).toEqual(["open", 99]);
+    circuit.resume();
+    expect([circuit.stateAt(21), circuit.isReady(21, "one"), circuit.openForMs(21)]).toEqual(["closed", true, 0]);
+  });
 
   test("opens for all once it is open for two accounts", () => {
     expect(afterTwoFail(() => undefined).isReady(20, "third")).toBe(false);
