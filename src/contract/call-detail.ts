@@ -32,6 +32,8 @@ export interface CallDetail {
   /** The message that the caller was given. */
   readonly error?: string | undefined;
   readonly attempts?: readonly FailedAttempt[] | undefined;
+  /** The providers of its model, if the call was not sent because all of them were paused after failures. */
+  readonly paused?: readonly string[] | undefined;
   /** Request fields that were left out, and those that were lowered. */
   readonly ignored?: readonly string[] | undefined;
   readonly lowered?: Readonly<Record<string, number>> | undefined;
@@ -44,6 +46,3 @@ export interface CallDetail {
   readonly subject?: string | undefined;
   readonly end_user?: string | undefined;
 }
-
-/** The message of a call that was not sent because all routes of its model were paused; the names of their providers follow. */
-export const pausedMessage = "The request was not sent: after repeated failures the gateway pauses ";

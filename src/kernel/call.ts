@@ -415,6 +415,8 @@ export class ModelRun<C extends Capability = Capability> {
   hold: Hold | undefined = undefined;
   /** Present for a stream whose hold follows its output. Written by `admit`. */
   growingHold: OutputHold | undefined = undefined;
+  /** The providers that were paused, if it was not sent because of that. Written by `failover.ts`. */
+  paused: readonly string[] | undefined = undefined;
   /** Request fields that were lowered to what is left. Written by `admit`. */
   lowered: Readonly<Record<string, number>> | undefined = undefined;
 

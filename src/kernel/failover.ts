@@ -4,7 +4,7 @@
  * not have is retried there. When all routes of a model have failed, another model may follow: {@link mayFallBack}.
  * What follows a failed attempt is decided by {@link decide}, which has no effects; here it is done.
  */
-import { capabilityForms, type ErrorCode, GatewayError, pausedMessage, UpstreamError } from "../contract/index.ts";
+import { capabilityForms, type ErrorCode, GatewayError, UpstreamError } from "../contract/index.ts";
 import { withoutWords } from "../lib/describe-error.ts";
 import { askRoute, type RouteTask } from "./ask-route.ts";
 import { Attempt, type ModelRun } from "./call.ts";
@@ -136,9 +136,10 @@ class Targets {
 
   /** The error when all routes that could serve the call are paused. Nothing was sent. */
   pausedError(): GatewayError {
-    const names = [...new Set(this.#routes.map(({ plugin }) => plugin.name))].join(", ");
+    const names = [...new Set(this.#routes.map(({ plugin }) => plugin.name))];
+    this.#run.paused = names;
     const seconds = Math.ceil(this.#pausedMs / 1000);
-    const message = `${pausedMessage}${names}; send it again in ${seconds} s`;
+    const message = `The request was not sent: after repeated failures the gateway pauses ${names.join(", ")}; send it again in ${seconds} s`;
     return new GatewayError("unavailable", message, {
       retryAfterMs: this.#pausedMs,
       cause: new UpstreamError("overloaded", message),

@@ -267,7 +267,7 @@ function describeMeters(meters: Meters): string {
 
 /** JSON of the {@link CallDetail}; undefined when there is nothing to tell. */
 function formatCallDetail(run: ModelRun, { registry }: Pick<Kernel, "registry">, tier?: string): string | undefined {
-  const { call, sink, answer, error, attempts, ignored, lowered, cacheMarks } = run;
+  const { call, sink, answer, error, attempts, ignored, lowered, paused, cacheMarks } = run;
   const { finishReasons } = answer;
   const { warnings } = call;
   const { caller, body } = call.request;
@@ -280,6 +280,7 @@ function formatCallDetail(run: ModelRun, { registry }: Pick<Kernel, "registry">,
     finish: finishReasons?.length ? finishReasons : undefined,
     error: error?.message.slice(0, messageCharactersMax),
     attempts: failedAttempts.length === 0 ? undefined : failedAttempts,
+    paused,
     ignored: ignored.size === 0 ? undefined : [...ignored],
     lowered,
     warnings: warnings.length === 0 ? undefined : warnings,

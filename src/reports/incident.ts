@@ -1,5 +1,4 @@
 import { sql } from "kysely";
-import { pausedMessage } from "../contract/index.ts";
 import { callKeyOfTime, type Store } from "../db/index.ts";
 
 /** Calls that one look reads; more would delay running calls. */
@@ -41,13 +40,14 @@ interface FailedMinute {
 
 const endedAt = sql`opened_at + coalesce(duration_ms, 0)`;
 
-/** The calls of a provider. Only the message of a call that was not sent names the providers that were paused. */
-function isOf(plugin: string) {
-  const name = plugin.replaceAll(/[\\%_]/g, "\\$&");
-  const named = [`${name};`, `${name}, %`, `%, ${name};`, `%, ${name}, %`].map(
-    (names) => sql`detail like ${`%"error":"${pausedMessage}${names}%`} escape '\\'`,
-  );
-  return sql`(plugin = ${plugin} or (plugin is null and error_code = 'unavailable' and (${sql.join(named, sql` or `)})))`;
+type Source = Pick<Store, "db" | "shared">;
+
+/** The calls of a provider: those that it was sent, and those that were not because it was paused. */
+function isOf(plugin: string, { shared }: Source) {
+  const paused = shared ? sql`(detail::json ->> 'paused')` : sql`(detail ->> '$.paused')`;
+  const name = JSON.stringify(plugin).replaceAll(/[\\%_]/g, "\\$&");
+  const isPaused = sql`${paused} like ${`%${name}%`} escape '\\'`;
+  return sql`(plugin = ${plugin} or (plugin is null and error_code = 'unavailable' and ${isPaused}))`;
 }
 
 function latestCalls(from: number) {
@@ -60,13 +60,14 @@ function latestCalls(from: number) {
  * @returns `seenFrom`: a busy gateway has more calls than one look reads, which are then those since this time.
  */
 export async function readFailedMinutes(
-  { db }: Pick<Store, "db">,
+  store: Source,
   { plugin, from }: { readonly plugin: string; readonly from: number },
 ): Promise<{ readonly seenFrom: number; readonly minutes: readonly FailedMinute[] }> {
+  const { db } = store;
   const { rows } = await sql<FailedMinute>`
     select min(${endedAt}) as first, max(${endedAt}) as last
     from (select status, error_code, detail, plugin, opened_at, duration_ms ${latestCalls(from)} limit ${sql.lit(scannedMax)}) as latest
-    where ${isOf(plugin)} and ${endedAt} >= ${from}
+    where ${isOf(plugin, store)} and ${endedAt} >= ${from}
       and (status >= ${sql.lit(failedFrom)} or status = ${sql.lit(rateLimited)})
     group by cast((${endedAt}) as bigint) / ${sql.lit(minuteMs)} order by 1`.execute(db);
   const [oldest] = (
@@ -82,15 +83,15 @@ export async function readFailedMinutes(
 
 /** Reads the calls of a provider that have ended in a time, of the latest calls of the gateway. */
 export async function readProviderCalls(
-  { db }: Pick<Store, "db">,
+  store: Source,
   { plugin, from, to }: { readonly plugin: string; readonly from: number; readonly to?: number | undefined },
 ): Promise<ProviderCalls> {
   const { rows } = await sql<Row>`
     select account_id as account, model, status, error_code as code,
       case when plugin is null then 1 else 0 end as refused, cast(count(*) as bigint) as calls
     from (select account_id, model, status, error_code, detail, plugin, opened_at, duration_ms ${latestCalls(from)} limit ${sql.lit(scannedMax)}) as latest
-    where ${isOf(plugin)} and ${endedAt} >= ${from} and ${endedAt} <= ${to ?? Number.MAX_SAFE_INTEGER}
-    group by account_id, model, status, error_code, 5`.execute(db);
+    where ${isOf(plugin, store)} and ${endedAt} >= ${from} and ${endedAt} <= ${to ?? Number.MAX_SAFE_INTEGER}
+    group by account_id, model, status, error_code, 5`.execute(store.db);
   const accounts = sumBy(rows, ({ account }) => account);
   const answers = sumBy(
     rows.filter(({ code }) => code !== null),

@@ -17,7 +17,7 @@ const namedMax = 8;
 type Incident = Awaited<ReturnType<typeof readIncident>>;
 
 interface IncidentSource {
-  readonly store: Pick<Store, "db">;
+  readonly store: Pick<Store, "db" | "shared">;
   readonly now: number;
   /** The name of a model for people. */
   nameOf(model: string): string;

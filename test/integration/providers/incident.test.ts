@@ -126,22 +126,22 @@ describe.each(Object.keys(engines) as (keyof typeof engines)[])("an outage over 
     expect(incident.models[0]).toMatchObject({ id: "acme/chat", calls: sent + 2, failed_calls: sent + 2 });
     expect(await (await send("GET", "/providers/spare/incident")).json()).toMatchObject({ calls: 0, answers: [] });
 
-    // The names in the message count, and not those that are only alike.
+    // Each provider that was paused counts, and none whose name is only alike, or that is in the message alone.
     const names = await store.db
       .selectFrom("calls")
       .select(["seq", "detail"])
       .where("error_code", "=", "unavailable")
       .execute();
-    expect(names.length).toBe(2);
+    expect(names.map(({ detail }) => JSON.parse(detail ?? "{}").paused)).toEqual([["acme"], ["acme"]]);
     const [one, another] = names;
-    const rewrite = (row: typeof one, text: string) =>
+    const rewrite = (row: typeof one, paused: string[]) =>
       store.db
         .updateTable("call_rows")
-        .set({ detail: row?.detail?.replace("pauses acme;", text) ?? null })
+        .set({ detail: JSON.stringify({ ...JSON.parse(row?.detail ?? "{}"), paused }) })
         .where("seq", "=", row?.seq ?? 0)
         .execute();
-    await rewrite(one, "pauses acme-two;");
-    await rewrite(another, "pauses spare, acme;");
+    await rewrite(one, ["acme-two", "my-acme"]);
+    await rewrite(another, ["spare", "acme"]);
     expect(await readIncident()).toMatchObject({ calls: sent + 1, refused_calls: 1 });
   });
 });
