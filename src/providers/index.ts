@@ -19,17 +19,17 @@ export { ProviderSettings } from "./provider-settings.ts";
 export { Providers } from "./providers.ts";
 export { parseFile } from "./read-files.ts";
 export {
-  type CapabilitiesOf,
-  canAnswerFor,
   changeReroute,
   checkReroute,
   createReroute,
-  type DescribeModel,
+  describeEffect,
   listReroutes,
   type NewReroute,
+  type RerouteEffect,
   readReroute,
   removeReroute,
   rerouteFields,
+  type Served,
   type StoredReroute,
 } from "./reroutes.ts";
 export { hasSecrets, SecretBox, type StoredSmtp, sealSecret, smtpSetting } from "./secret-box.ts";

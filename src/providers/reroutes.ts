@@ -58,19 +58,25 @@ export interface ServedModel {
   readonly capability: Capability;
   /** The providers that serve it now; none where none has a key. */
   readonly providers: readonly string[];
+  /** Its provider has retired it, and it is not served since. */
+  readonly hasEnded: boolean;
 }
 
-/** Returns the model of an id or name; `undefined` for an unknown one. */
-export type DescribeModel = (name: string) => ServedModel | undefined;
-
-/** Returns the kinds of the models of a provider; none where its models are not known yet. */
-export type CapabilitiesOf = (provider: string) => ReadonlySet<Capability>;
+/** What is served now. */
+export interface Served {
+  /** Returns the model of an id or name; `undefined` for an unknown one. */
+  describeModel(name: string): ServedModel | undefined;
+  /** Returns the kinds of the models of a provider; none where its models are not known yet. */
+  capabilitiesOf(provider: string): ReadonlySet<Capability>;
+  hasProvider(name: string): boolean;
+  /** Returns the providers of each model that is served. */
+  listRoutes(): readonly (readonly string[])[];
+}
 
 interface Change {
   readonly by: Administrator;
   /** Absent: what is served is not known here, and targets are not compared with it. */
-  readonly describeModel: DescribeModel | undefined;
-  readonly capabilitiesOf?: CapabilitiesOf | undefined;
+  readonly served: Served | undefined;
   readonly now: number;
 }
 
@@ -94,7 +100,7 @@ export async function readReroute({ db }: Pick<Store, "db">, id: string, now: nu
 export async function createReroute(
   store: TransactionScope,
   columns: NewReroute,
-  { by, describeModel, capabilitiesOf, now }: Change,
+  { by, served, now }: Change,
 ): Promise<StoredReroute> {
   checkReroute(columns, now);
   const id = `rr_${randomBytes(9).toString("hex")}`;
@@ -113,7 +119,7 @@ export async function createReroute(
       throw new GatewayError("conflict", `There are ${reroutesMax} re-routes, the limit; remove one`);
     }
     expectNoChain(row, others);
-    if (describeModel !== undefined) expectServed(row, others, { describeModel, capabilitiesOf });
+    if (served !== undefined) expectServed(row, others, served);
     await db.insertInto("reroutes").values(row).execute();
     await record({ db, by, now }, "create", row);
     return row;
@@ -124,7 +130,7 @@ export async function createReroute(
 export async function changeReroute(
   store: TransactionScope,
   { id, changes }: { readonly id: string; readonly changes: Partial<Columns> },
-  { by, describeModel, capabilitiesOf, now }: Change,
+  { by, served, now }: Change,
 ): Promise<StoredReroute> {
   return await store.change(async (db) => {
     await lockName(db, "reroutes", store.shared);
@@ -135,8 +141,7 @@ export async function changeReroute(
     checkReroute(row, now);
     const others = all.filter((one) => one.id !== id);
     expectNoChain(row, others);
-    if (describeModel !== undefined && changes.to_model !== undefined)
-      expectServed(row, others, { describeModel, capabilitiesOf });
+    if (served !== undefined && changes.to_model !== undefined) expectServed(row, others, served);
     await db
       .updateTable("reroutes")
       .set({ id, ...changes })
@@ -199,7 +204,7 @@ function expectNoChain(row: StoredReroute, others: readonly StoredReroute[]): vo
 function expectServed(
   row: StoredReroute,
   others: readonly StoredReroute[],
-  { describeModel, capabilitiesOf }: Pick<Change, "capabilitiesOf"> & { readonly describeModel: DescribeModel },
+  { describeModel, capabilitiesOf }: Served,
 ): void {
   const { subject, name, to_model: toModel } = row;
   const source = subject === "model" ? describeModel(name) : undefined;
@@ -227,7 +232,7 @@ function expectServed(
     const kinds = `${quoteValue(name)} is for ${source.capability}, ${quoteValue(toModel)} for ${target.capability}`;
     throw invalid("to_model", `is for another endpoint: ${kinds}`);
   }
-  const ofProvider = subject === "provider" ? capabilitiesOf?.(name) : undefined;
+  const ofProvider = subject === "provider" ? capabilitiesOf(name) : undefined;
   if (ofProvider !== undefined && !isOneOf(ofProvider, target)) {
     const kinds = `models of ${quoteValue(name)} are for ${[...ofProvider].sort().join(", ")}, ${quoteValue(toModel)} is for ${target.capability}`;
     throw invalid("to_model", `is for another endpoint: ${kinds}`);
@@ -238,18 +243,51 @@ function isOneOf(capabilities: ReadonlySet<Capability>, { capability }: ServedMo
   return capabilities.size === 0 || capabilities.has(capability);
 }
 
-/** Whether the model that a re-route names is served now, at an endpoint of what it answers for. */
-export function canAnswerFor(
+/** Whether a re-route sends calls elsewhere now, and why not; `null` where that is not known. */
+export interface RerouteEffect {
+  readonly is_effective: boolean | null;
+  /** `null`: it is effective, or that is not known. */
+  readonly ineffective_reason: string | null;
+}
+
+/**
+ * Tells whether a re-route that is in force sends calls elsewhere: it may have been made by a command that does not know what is
+ * served, and what it names may have gone since.
+ *
+ * @param all All re-routes in force.
+ * @param served Absent: not known.
+ */
+export function describeEffect(
+  row: Pick<StoredReroute, "subject" | "name" | "to_model">,
+  all: readonly Pick<StoredReroute, "subject" | "name">[],
+  served: Served | undefined,
+): RerouteEffect {
+  if (served === undefined) return { is_effective: null, ineffective_reason: null };
+  const reason = findObstacle(row, all, served);
+  return { is_effective: reason === undefined, ineffective_reason: reason ?? null };
+}
+
+function findObstacle(
   { subject, name, to_model: to }: Pick<StoredReroute, "subject" | "name" | "to_model">,
-  describeModel: DescribeModel,
-  capabilitiesOf: CapabilitiesOf | undefined,
-): boolean {
-  if (to === null) return true;
+  all: readonly Pick<StoredReroute, "subject" | "name">[],
+  { describeModel, capabilitiesOf, hasProvider, listRoutes }: Served,
+): string | undefined {
+  const source = subject === "model" ? describeModel(name) : undefined;
+  if (subject === "model" && source === undefined) return `${quoteValue(name)} is not a model here`;
+  if (subject === "provider" && !hasProvider(name)) return `No provider is called ${quoteValue(name)}`;
+  if (to === null) {
+    const avoided = new Set(all.flatMap((one) => (one.subject === "provider" ? [one.name] : [])));
+    const hasOther = (providers: readonly string[]) =>
+      providers.includes(name) && providers.some((other) => other !== name && !avoided.has(other));
+    return listRoutes().some(hasOther) ? undefined : `No other provider serves a model of ${quoteValue(name)}`;
+  }
   const target = describeModel(to);
-  if (target === undefined || target.providers.length === 0) return false;
-  if (subject === "provider") return capabilitiesOf === undefined || isOneOf(capabilitiesOf(name), target);
-  const source = describeModel(name);
-  return source === undefined || source.capability === target.capability;
+  if (target === undefined) return `${quoteValue(to)} is not a model here, or is a virtual model`;
+  if (target.hasEnded) return `${quoteValue(to)} was retired by its provider`;
+  if (target.providers.length === 0) return `No provider that serves ${quoteValue(to)} is enabled and has a key`;
+  const isFit =
+    source === undefined ? isOneOf(capabilitiesOf(name), target) : source.capability === target.capability;
+  return isFit ? undefined : `${quoteValue(to)} is for another endpoint (${target.capability})`;
 }
 
 function invalid(param: string, fault: string): GatewayError {

@@ -10,7 +10,7 @@ import { describeProviders } from "../../providers/index.ts";
 import { type CliContext, defineCommand, UsageError } from "../command.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { columns } from "../lib/format.ts";
-import { describeSource, readLiveState } from "../lib/live-state.ts";
+import { describeSource, readLiveServed, readLiveState } from "../lib/live-state.ts";
 import { readModelNames } from "../lib/parse.ts";
 import { withProviders } from "../lib/with-providers.ts";
 import { withStore } from "../lib/with-store.ts";
@@ -75,13 +75,14 @@ export const providerIncident = defineCommand({
     const { all, isLive } = await describeAll(context, input);
     const provider = all.find(({ name }) => name === args.NAME);
     if (provider === undefined) throw new GatewayError("not_found", `No provider is called ${quoteValue(args.NAME)}`);
-    const [{ readIncident, toIncidentObject }, nameOf] = await Promise.all([
+    const [{ readIncident, toIncidentObject }, nameOf, served] = await Promise.all([
       import("../../http/forms/incident.ts"),
       readModelNames(context, input.config),
+      readLiveServed(context, input.config),
     ]);
     const incident = await withStore(
       input.config,
-      ({ store }) => readIncident({ store, now: input.now, nameOf }, provider, all),
+      ({ store }) => readIncident({ store, now: input.now, nameOf, served }, provider, all),
       input.now,
     );
     const json = toIncidentObject(incident);
@@ -114,11 +115,12 @@ function formatIncident(incident: IncidentJson): string {
     incident.models
       .filter((model) => model.failed_calls > 0 || model.other_providers.length === 0)
       .map((model) => ["", model.name, toShare(model), model.other_providers.join(", ") || "no other route"]),
-    incident.reroutes.map(({ name, to_model: to, ends_at: endsAt }) => [
+    incident.reroutes.map(({ name, to_model: to, ends_at: endsAt, ineffective_reason: reason }) => [
       "",
       name,
       `answered by ${to ?? "other providers"}`,
       endsAt === null ? "" : `until ${toTime(endsAt)}`,
+      reason === null ? "" : `without effect: ${toTerminalLine(reason)}`,
     ]),
   ];
   const titles = ["Accounts with failed requests", "Clients were answered", "Models", "Re-routes"];

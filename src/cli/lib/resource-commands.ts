@@ -23,6 +23,7 @@ import {
 import { modules } from "../../modules/index.ts";
 import { type CliContext, type Command, defineCommand, type Flag, type Input, UsageError } from "../command.ts";
 import { columns } from "./format.ts";
+import { readLiveServed } from "./live-state.ts";
 import { parseExpiry, parseModel, readModelNames } from "./parse.ts";
 import { expectAccount, expectRecipient, type OpenedStore, withStore } from "./with-store.ts";
 
@@ -84,7 +85,8 @@ function resourceCommands<Row extends { readonly id: string }, F extends Fields<
         const modelIdOf = (model: string) => parseModel(model, context, config);
         const findProvider = (provider: string) => provider;
         const models = { modelIdOf, countedModelIdOf: modelIdOf, findModel: modelIdOf, findProvider, modelNameOf };
-        return work({ store: opened.store, now: () => now, config, ...models }, opened);
+        const readServed = () => readLiveServed(context, config);
+        return work({ store: opened.store, now: () => now, config, readServed, ...models }, opened);
       },
       now,
     );

@@ -7,6 +7,7 @@ import { readIncident, toIncidentObject } from "../forms/incident.ts";
 import { displayNameOf } from "../forms/read-fields.ts";
 import { type AdminApi, adminRoutes, describeRead } from "./guard.ts";
 import { readProvider } from "./providers.ts";
+import { toServed } from "./resource-routes.ts";
 
 const Count = Type.Integer({ minimum: 0 });
 const Moment = nullable(Type.Integer());
@@ -73,6 +74,8 @@ const IncidentObject = Type.Object({
       name: Type.String(),
       to_model: nullable(Type.String()),
       ends_at: Moment,
+      is_effective: nullable(Type.Boolean({ description: "`false`: it has no effect now" })),
+      ineffective_reason: nullable(Type.String()),
     }),
     { description: "Re-routes of the provider and its models" },
   ),
@@ -90,7 +93,7 @@ export function providerIncidentController(deps: HttpDeps, api: AdminApi) {
         const provider = readProvider(deps, params.provider_id);
         const all = describeProviders(providers, kernel.registry, kernel.now());
         const nameOf = (model: string) => displayNameOf(deps, model);
-        const incident = await readIncident({ store, now: deps.now(), nameOf }, provider, all);
+        const incident = await readIncident({ store, now: deps.now(), nameOf, served: toServed(deps) }, provider, all);
         return toIncidentObject(incident, hasScope(admin.scopes, "usage", "read"));
       },
       {

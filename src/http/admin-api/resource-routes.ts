@@ -1,6 +1,7 @@
 /** The routes of a managed thing, made from what is declared of it. */
 import { type Static, type TObject, type TProperties, Type } from "@sinclair/typebox";
 import { GatewayError } from "../../contract/index.ts";
+import type { ModelEntry } from "../../kernel/index.ts";
 import {
   type ApiFields,
   answerFields,
@@ -13,6 +14,8 @@ import {
   requestFields,
   type Schemas,
 } from "../../lib/fields.ts";
+import { isEnded } from "../../provider/index.ts";
+import type { Served } from "../../providers/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { displayNameOf, idOfCountedModel, idOfModel, modelNamesOf } from "../forms/read-fields.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
@@ -36,28 +39,40 @@ import { readProject } from "./projects.ts";
 /** Dependencies of things at a gateway that runs. */
 export function toResourceDeps(deps: HttpDeps): ResourceDeps {
   const { store, now, config } = deps;
+  const served = toServed(deps);
   return {
     store,
     now,
     config,
     findModel: (name) => deps.kernel.registry.byName(name)?.model.id,
     findProvider: (name) => deps.snapshot().plugins.find((plugin) => plugin.name === name)?.name,
-    describeModel(name) {
-      const model = modelNamesOf(deps).find(name);
-      const routes = model === undefined ? undefined : deps.kernel.registry.byName(model.id)?.routes;
-      const providers = (routes ?? []).map(({ plugin }) => plugin.name);
-      return model && { id: model.id, capability: model.capability, providers };
-    },
-    capabilitiesOf(provider) {
-      const rows = deps.snapshot().plugins.find(({ name }) => name === provider)?.models ?? [];
-      const served = [...deps.kernel.registry.modelEntries].filter(({ routes }) =>
-        routes.some(({ plugin }) => plugin.name === provider),
-      );
-      return new Set([...rows, ...served.map(({ model }) => model)].map(({ capability }) => capability));
-    },
+    served,
+    readServed: () => served,
     modelIdOf: (name) => idOfModel(deps, name),
     countedModelIdOf: (name) => idOfCountedModel(deps, name),
     modelNameOf: (id) => displayNameOf(deps, id),
+  };
+}
+
+/** What this gateway serves now. */
+export function toServed(deps: HttpDeps): Served {
+  const namesOf = ({ routes }: ModelEntry) => routes.map(({ plugin }) => plugin.name);
+  const pluginOf = (name: string) => deps.snapshot().plugins.find((plugin) => plugin.name === name);
+  return {
+    describeModel(name) {
+      const model = modelNamesOf(deps).find(name);
+      const entry = model && deps.kernel.registry.byName(model.id);
+      const providers = entry === undefined ? [] : namesOf(entry);
+      return model && { id: model.id, capability: model.capability, providers, hasEnded: isEnded(model, deps.now()) };
+    },
+    // Also while it is disabled.
+    capabilitiesOf(provider) {
+      const entries = [...deps.kernel.registry.modelEntries].filter((entry) => namesOf(entry).includes(provider));
+      const models = [...(pluginOf(provider)?.models ?? []), ...entries.map(({ model }) => model)];
+      return new Set(models.map(({ capability }) => capability));
+    },
+    hasProvider: (name) => pluginOf(name) !== undefined,
+    listRoutes: () => [...deps.kernel.registry.modelEntries].map(namesOf),
   };
 }
 

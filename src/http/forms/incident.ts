@@ -1,6 +1,6 @@
 import { accountLabel } from "../../contract/index.ts";
 import type { Store } from "../../db/index.ts";
-import { listReroutes, type ProviderDescription } from "../../providers/index.ts";
+import { describeEffect, listReroutes, type ProviderDescription, type Served } from "../../providers/index.ts";
 import { type ProviderCalls, readFailedMinutes, readProviderCalls } from "../../reports/index.ts";
 import { findAccounts } from "../../tenants/index.ts";
 
@@ -21,6 +21,8 @@ interface IncidentSource {
   readonly now: number;
   /** The name of a model for people. */
   nameOf(model: string): string;
+  /** What is served now; absent: not known. */
+  readonly served: Served | undefined;
 }
 
 /**
@@ -30,7 +32,7 @@ interface IncidentSource {
  * @param all All providers: others may serve the same models.
  */
 export async function readIncident(
-  { store, now, nameOf }: IncidentSource,
+  { store, now, nameOf, served }: IncidentSource,
   provider: ProviderDescription,
   all: readonly ProviderDescription[],
 ) {
@@ -64,13 +66,17 @@ export async function readIncident(
   const ids = new Set([...models.map(({ id }) => id), ...calls.byModel.keys()]);
   const reroutes = stored
     .filter((one) => (one.subject === "provider" ? one.name === name : ids.has(one.name)))
-    .map(({ id, subject, name: about, to_model: to, ends_at: endsAt }) => ({
-      id,
-      subject,
-      name: subject === "model" ? nameOf(about) : about,
-      to_model: to === null ? null : nameOf(to),
-      ends_at: endsAt,
-    }));
+    .map((reroute) => {
+      const { id, subject, name: about, to_model: to, ends_at: endsAt } = reroute;
+      return {
+        id,
+        subject,
+        name: subject === "model" ? nameOf(about) : about,
+        to_model: to === null ? null : nameOf(to),
+        ends_at: endsAt,
+        ...describeEffect(reroute, stored, served),
+      };
+    });
   return {
     provider: name,
     enabled,
@@ -98,7 +104,7 @@ export async function readIncident(
     text: toText({
       calls,
       models,
-      reroutes,
+      reroutes: reroutes.filter(({ is_effective: isEffective }) => isEffective !== false),
       enabled,
       nameOf,
       began: began ?? countedFrom,

@@ -1,12 +1,13 @@
 import { Type } from "@sinclair/typebox";
 import { GatewayError, nullable, quoteValue } from "../../contract/index.ts";
 import {
-  canAnswerFor,
   changeReroute,
   checkReroute,
   createReroute,
+  describeEffect,
   listReroutes,
   type NewReroute,
+  type RerouteEffect,
   readReroute,
   removeReroute,
   rerouteFields,
@@ -15,11 +16,10 @@ import {
 import { eachAccount } from "../../tenants/index.ts";
 import { defineResource, pageOf } from "./resource.ts";
 
-interface DerivedOfReroute {
+interface DerivedOfReroute extends RerouteEffect {
   readonly object: "organization.reroute";
   readonly name: string;
   readonly to_model: string | null;
-  readonly is_effective: boolean | null;
   readonly created_at: number;
 }
 
@@ -40,10 +40,10 @@ export const reroutes = defineResource<StoredReroute, typeof rerouteFields, Deri
     to_model: nullable(Type.String()),
     is_effective: nullable(
       Type.Boolean({
-        description:
-          "`false`: the model that answers is not served now, or not at an endpoint of what it answers for, so calls go on as before; `null`: not known",
+        description: "`false`: it has no effect now, and calls go on as before; `null`: not known",
       }),
     ),
+    ineffective_reason: nullable(Type.String({ description: "Why it has no effect" })),
     created_at: Type.Integer(),
   },
   verbs: ["list", "show", "create", "change", "remove"],
@@ -81,22 +81,24 @@ export const reroutes = defineResource<StoredReroute, typeof rerouteFields, Deri
   },
   list: async ({ store, now }, _, page) => pageOf(await listReroutes(store, now()), page),
   read: ({ store, now }, _, id) => readReroute(store, id, now()),
-  create: async ({ store, describeModel, capabilitiesOf, findProvider, now }, by, _, columns) => {
+  create: async ({ store, served, findProvider, now }, by, _, columns) => {
     const { subject, name } = columns as NewReroute;
     if (subject === "provider") expectProvider(findProvider, name);
-    return await createReroute(store, columns as NewReroute, { by, describeModel, capabilitiesOf, now: now() });
+    return await createReroute(store, columns as NewReroute, { by, served, now: now() });
   },
-  change: ({ store, describeModel, capabilitiesOf, now }, by, { id }, changes) =>
-    changeReroute(store, { id, changes }, { by, describeModel, capabilitiesOf, now: now() }),
+  change: ({ store, served, now }, by, { id }, changes) =>
+    changeReroute(store, { id, changes }, { by, served, now: now() }),
   remove: ({ store, now }, by, { id }) => removeReroute(store, id, { by, now: now() }),
-  async derive({ modelNameOf, describeModel, capabilitiesOf }, rows) {
+  async derive({ store, now, modelNameOf, readServed }, rows) {
+    const served = await readServed();
+    const all = await listReroutes(store, now());
     const ids = rows.flatMap(({ subject, name, to_model: to }) => [...(subject === "model" ? [name] : []), to ?? []]);
     const names = new Map(await Promise.all(ids.flat().map(async (id) => [id, await modelNameOf(id)] as const)));
     return ({ created_at: at, ...row }) => ({
       object: "organization.reroute",
       name: row.subject === "model" ? (names.get(row.name) ?? row.name) : row.name,
       to_model: row.to_model === null ? null : (names.get(row.to_model) ?? row.to_model),
-      is_effective: describeModel === undefined ? null : canAnswerFor(row, describeModel, capabilitiesOf),
+      ...describeEffect(row, all, served),
       created_at: Math.floor(at / 1000),
     });
   },

@@ -5,7 +5,7 @@
 import type { TProperties } from "@sinclair/typebox";
 import type { Administrator } from "../../audit/index.ts";
 import { type ColumnsOf, type Fields, toColumns, toJson } from "../../lib/fields.ts";
-import type { CapabilitiesOf, DescribeModel } from "../../providers/index.ts";
+import type { Served } from "../../providers/index.ts";
 import type { AdminKeyArea } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 
@@ -24,10 +24,10 @@ export interface ResourceDeps extends Pick<HttpDeps, "store" | "now"> {
   /** The id of a model or provider that is here; `undefined` for another. */
   findModel(name: string): Promise<string | undefined> | string | undefined;
   findProvider(name: string): string | undefined;
-  /** Describes the model of a name; absent where it is not known what is served, as in a command. */
-  readonly describeModel?: DescribeModel | undefined;
-  /** The kinds of the models of a provider, also while it is disabled. */
-  readonly capabilitiesOf?: CapabilitiesOf | undefined;
+  /** What is served; absent where that is not known before something is written, as in a command. */
+  readonly served?: Served | undefined;
+  /** What is served by the gateway that runs; `undefined` without one. */
+  readServed(): Promise<Served | undefined> | Served | undefined;
   /** Returns the display name of a model. */
   modelNameOf(id: string): Promise<string> | string;
 }

@@ -121,6 +121,11 @@ describe.each(Object.keys(engines) as (keyof typeof engines)[])("re-routes over 
     // A target whose provider is disabled later has no effect, and says so.
     await ask("POST", "/providers/spare", { enabled: false });
     await until(async () => (await ask("GET", `/reroutes/${made.json.id}`)).json.is_effective === false);
+    const reason = 'No provider that serves "spare/chat" is enabled and has a key';
+    expect((await ask("GET", "/reroutes")).json.data).toMatchObject([{ ineffective_reason: reason }]);
+    expect((await ask("GET", "/providers/acme/incident")).json.reroutes).toMatchObject([
+      { is_effective: false, ineffective_reason: reason },
+    ]);
   });
 });
 
@@ -144,7 +149,21 @@ test("a provider is re-routed only to a model at an endpoint of its own models, 
   expect((await ask("POST", `/reroutes/${made.json.id}`, { to_model: "ears/text" })).status).toBe(400);
   // Commands, which do not know what is served, store any target.
   await store.db.updateTable("reroutes").set({ to_model: "ears/text" }).execute();
-  expect((await ask("GET", `/reroutes/${made.json.id}`)).json).toMatchObject({ is_effective: false });
+  const effectOf = async () => {
+    const { is_effective: isEffective, ineffective_reason: reason } = (await ask("GET", `/reroutes/${made.json.id}`)).json;
+    return [isEffective, reason];
+  };
+  expect(await effectOf()).toEqual([false, '"ears/text" is for another endpoint (transcription)']);
+  for (const [row, reason] of [
+    [{ to_model: "nothing" }, '"nothing" is not a model here, or is a virtual model'],
+    [{ to_model: null }, 'No other provider serves a model of "acme"'],
+    [{ name: "nobody", to_model: "spare/chat" }, 'No provider is called "nobody"'],
+    [{ subject: "model", name: "nothing" }, '"nothing" is not a model here'],
+    [{ subject: "model", name: "acme/chat" }, null],
+  ] as const) {
+    await store.db.updateTable("reroutes").set(row).execute();
+    expect(await effectOf()).toEqual([reason === null, reason]);
+  }
   // A provider with models at several endpoints is answered for in part.
   await ask("DELETE", `/reroutes/${made.json.id}`);
   const ofEars = await ask("POST", "/reroutes", { subject: "provider", name: "ears", to_model: "acme/chat" });

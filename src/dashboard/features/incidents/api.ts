@@ -7,7 +7,10 @@ const getReroutes = () => readPages((query) => request(organization.reroutes.get
 
 export type Incident = Awaited<ReturnType<typeof getIncident>>;
 export type Reroute = Awaited<ReturnType<typeof getReroutes>>[number];
-export type RerouteFields = Pick<Reroute, "id" | "subject" | "name" | "to_model" | "ends_at">;
+export type RerouteFields = Pick<
+  Reroute,
+  "id" | "subject" | "name" | "to_model" | "ends_at" | "is_effective" | "ineffective_reason"
+>;
 
 /** The incident of a provider that fails; of one that works, the last hour. */
 export const useIncident = (name: string) =>

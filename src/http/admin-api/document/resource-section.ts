@@ -103,7 +103,7 @@ function resourceSection<Row extends { readonly id: string }, F extends Fields<R
     async plan(planning, value) {
       const { admin } = planning;
       // A document is written as a whole: what it names may be served once it has been.
-      const deps = { ...toResourceDeps(planning.deps), describeModel: undefined };
+      const deps = { ...toResourceDeps(planning.deps), served: undefined };
       const now = deps.now();
       /** The columns of an entry. Keys have the ids that they have here, as far as they are here yet. */
       const read = async (entry: Entry) => {
