@@ -1,5 +1,6 @@
+import { useRef } from "react";
 import useSWR, { mutate } from "swr";
-import { fetchJson, organization, readPages, request, slowRefresh } from "../../data/api.ts";
+import { ApiError, fetchJson, organization, readPages, request, slowRefresh } from "../../data/api.ts";
 import type { ModelRow } from "../models/api.ts";
 
 const { catalogue } = organization;
@@ -65,6 +66,26 @@ export const useUnlisted = () => useSWR("admin-catalogue-unlisted", getUnlisted,
 async function refresh(): Promise<void> {
   const keys = ["admin-catalogue", "admin-catalogue-files", "admin-catalogue-unlisted", "models"];
   await Promise.all(keys.map((key) => mutate(key)));
+}
+
+/**
+ * Saves what a form changes of the document that it was opened with. After somebody else's change the form keeps what was typed,
+ * and is saved on top of that change when it is sent again.
+ */
+export function useSave(opened: CatalogueDocument) {
+  const latest = useRef(opened);
+  return async (write: (document: CatalogueDocument) => Promise<unknown>): Promise<void> => {
+    try {
+      await write(latest.current);
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.status !== 409 || error.param !== "revision") throw error;
+      latest.current = await getDocument();
+      await refresh();
+      const message =
+        "Somebody has changed models and prices since this form was opened. Your entries are kept: look at them, and save again";
+      throw new ApiError(error.status, { error: { message, code: error.code } });
+    }
+  };
 }
 
 /** Sets the operator's row of a model, or takes it back. @throws {ApiError} With what is wrong. */

@@ -140,15 +140,18 @@ export default function CataloguePage() {
                 <VirtualSection document={document} modelIds={[...new Set(data.map(({ name }) => name))]} />
               )}
               {part === "unlisted" && document !== undefined && unlisted !== undefined && (
-                <UnlistedSection revision={document.revision} unlisted={unlisted} models={data} />
+                <UnlistedSection document={document} unlisted={unlisted} models={data} />
               )}
               {open !== undefined &&
                 ("json" in open ? (
                   <JsonDialog document={open.document} onClose={() => setOpen(undefined)} />
                 ) : (
                   <ModelDialog
+                    key={open.model?.id}
                     model={open.model}
-                    revision={open.document.revision}
+                    document={open.document}
+                    models={data}
+                    onOpen={(model) => setOpen({ document: open.document, model })}
                     plugins={(unlisted ?? []).map(({ id }) => id)}
                     onClose={() => setOpen(undefined)}
                   />

@@ -7,7 +7,7 @@ import { SelectField, TextField } from "../../kit/field.tsx";
 import { Submit, useForm } from "../../kit/form.tsx";
 import { toast } from "../../kit/toast.tsx";
 import { capabilityChoices } from "../models/api.ts";
-import { type CatalogueModel, writeRow } from "./api.ts";
+import { type CatalogueDocument, type CatalogueModel, useSave, writeRow } from "./api.ts";
 import { LayersSection } from "./layers-section.tsx";
 import { PriceFields } from "./price-fields.tsx";
 import { type RowDraft, toDraft, toRow, toUnder } from "./row-draft.ts";
@@ -16,16 +16,23 @@ import { RowFields } from "./row-fields.tsx";
 /** Changes a model, or adds one when there is no `model`. */
 export function ModelDialog({
   model,
-  revision,
+  document,
+  models,
   plugins,
+  onOpen,
   onClose,
 }: {
   model: CatalogueModel | undefined;
-  /** The revision of the catalogue that the form shows. */
-  revision: string;
+  /** The files that the form shows. */
+  document: CatalogueDocument;
+  /** All models: a new one has another name. */
+  models: readonly CatalogueModel[];
   plugins: readonly string[];
+  /** Opens another model in place of this form. */
+  onOpen: (model: CatalogueModel) => void;
   onClose: () => void;
 }) {
+  const save = useSave(document);
   const [isResetting, setResetting] = useState(false);
   const under = model === undefined ? {} : toUnder(model);
   const initial =
@@ -34,7 +41,7 @@ export function ModelDialog({
       : toDraft(model.plugin, model.model, model.row, model.own);
   const write = async (draft: RowDraft, row: ReturnType<typeof toRow>) => {
     const isChange = row !== undefined || (model !== undefined && model.own !== null);
-    if (isChange) await writeRow(draft.plugin, draft.id, row, revision);
+    if (isChange) await save(({ revision }) => writeRow(draft.plugin, draft.id, row, revision));
   };
   const form = useForm(initial, async (values) => {
     const draft = { ...values, id: values.id.trim() };
@@ -49,6 +56,7 @@ export function ModelDialog({
     const change = Object.fromEntries(fields.flatMap((name) => (name in fresh ? [[name, fresh[name]]] : [])));
     form.set({ ...change, rest });
   };
+  const present = model === undefined ? findModel(models, form.values) : undefined;
   const isOwnModel = model?.base === null && model.signed === null;
   if (isResetting && model !== undefined) {
     return (
@@ -90,6 +98,7 @@ export function ModelDialog({
                 autoComplete="off"
                 hint="The name that clients send as model"
                 {...form.field("id")}
+                {...(present !== undefined && { error: `${present.plugin} has the model ${present.name} already` })}
               />
               <SelectField
                 label="Capability"
@@ -97,6 +106,13 @@ export function ModelDialog({
                 value={form.values.capability}
                 onText={(capability) => form.set({ capability })}
               />
+            </div>
+          )}
+          {present !== undefined && (
+            <div className="row">
+              <Button look="small" onClick={() => onOpen(present)}>
+                Open {present.name} of {present.plugin}
+              </Button>
             </div>
           )}
           <PriceFields draft={form.values} hidden={model?.row.price} onChange={form.set} />
@@ -109,9 +125,20 @@ export function ModelDialog({
             </Button>
           )}
           <Button onClick={onClose}>Cancel</Button>
-          <Submit form={form} label="Save" busyLabel="Saving…" isComplete={form.values.id.trim() !== ""} />
+          <Submit form={form} label="Save" busyLabel="Saving…" isComplete={form.values.id.trim() !== "" && present === undefined} />
         </footer>
       </form>
     </Dialog>
+  );
+}
+
+/** The model of a provider that has a name already. */
+function findModel(
+  models: readonly CatalogueModel[],
+  { plugin, id }: Pick<RowDraft, "plugin" | "id">,
+): CatalogueModel | undefined {
+  const name = id.trim();
+  return models.find(
+    (one) => one.plugin === plugin && [one.model, one.name, ...(one.row.aliases ?? [])].includes(name),
   );
 }

@@ -2,7 +2,7 @@ import { SelectField, TextField } from "../../kit/field.tsx";
 import { FormDialog, useForm } from "../../kit/form.tsx";
 import { toast } from "../../kit/toast.tsx";
 import { capabilityChoices } from "../models/api.ts";
-import { type Terms, writeTerms } from "./api.ts";
+import { type CatalogueDocument, type Terms, useSave, writeTerms } from "./api.ts";
 import { PriceFields } from "./price-fields.tsx";
 import { toDraft, toTerms } from "./row-draft.ts";
 import { billings } from "./row-fields.tsx";
@@ -12,19 +12,20 @@ export function UnlistedDialog({
   plugin,
   terms,
   plugins,
-  revision,
+  document,
   onClose,
 }: {
   plugin: string;
   terms: Terms | undefined;
   /** Providers to choose from. */
   plugins: readonly string[];
-  /** The revision of the catalogue that the form shows. */
-  revision: string;
+  /** The files that the form shows. */
+  document: CatalogueDocument;
   onClose: () => void;
 }) {
+  const save = useSave(document);
   const form = useForm(toDraft(plugin, "", terms ?? {}, null), async (draft) => {
-    await writeTerms(draft.plugin, toTerms(draft, terms?.price), revision);
+    await save(({ revision }) => writeTerms(draft.plugin, toTerms(draft, terms?.price), revision));
     toast(`Unlisted models of ${draft.plugin} are charged at these prices`);
     onClose();
   });

@@ -8,19 +8,19 @@ import { actionsColumn, Table } from "../../kit/table.tsx";
 import { toast } from "../../kit/toast.tsx";
 import { capabilityNames } from "../models/api.ts";
 import { ShortPrice } from "../models/models-table.tsx";
-import { type CatalogueModel, type Terms, type UnlistedTerms, writeTerms } from "./api.ts";
+import { type CatalogueDocument, type CatalogueModel, type Terms, type UnlistedTerms, writeTerms } from "./api.ts";
 import { UnlistedDialog } from "./unlisted-dialog.tsx";
 
-type Open = { revision: string; plugin: string; terms: Terms | undefined };
+type Open = { document: CatalogueDocument; plugin: string; terms: Terms | undefined };
 
 /** Prices and limits of providers' unlisted models. */
 export function UnlistedSection({
-  revision,
+  document,
   unlisted,
   models,
 }: {
-  /** The revision of the catalogue that is shown. */
-  revision: string;
+  /** The files that are shown. */
+  document: CatalogueDocument;
   /** All providers. */
   unlisted: readonly UnlistedTerms[];
   models: readonly CatalogueModel[];
@@ -41,7 +41,7 @@ export function UnlistedSection({
             look="small"
             icon="plus"
             disabled={others.length === 0}
-            onClick={() => setOpen({ revision, plugin: others[0] ?? "", terms: undefined })}
+            onClick={() => setOpen({ document, plugin: others[0] ?? "", terms: undefined })}
           >
             Sell unlisted models
           </Button>
@@ -66,7 +66,7 @@ export function UnlistedSection({
                 <LinkButton
                   look="link cut"
                   disabled={!mayAdminister}
-                  onClick={() => setOpen({ revision, plugin: id, terms })}
+                  onClick={() => setOpen({ document, plugin: id, terms })}
                 >
                   {id}
                 </LinkButton>
@@ -88,7 +88,7 @@ export function UnlistedSection({
                   <Button
                     look="plain small"
                     aria-label={`Remove the terms of ${provider.id}`}
-                    onClick={() => setRemoved({ revision, ...provider })}
+                    onClick={() => setRemoved({ revision: document.revision, ...provider })}
                   >
                     Remove
                   </Button>

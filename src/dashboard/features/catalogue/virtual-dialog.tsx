@@ -3,8 +3,8 @@ import { Button } from "../../kit/button.tsx";
 import { SelectField, TextField } from "../../kit/field.tsx";
 import { FormDialog, useForm } from "../../kit/form.tsx";
 import { toast } from "../../kit/toast.tsx";
-import { type CatalogueDocument, writeFile } from "./api.ts";
-import { setVirtual, type VirtualRow, virtualName } from "./virtual-rows.ts";
+import { type CatalogueDocument, useSave, writeFile } from "./api.ts";
+import { readVirtual, setVirtual, type VirtualRow, virtualName } from "./virtual-rows.ts";
 
 export const strategies: Readonly<Record<string, string>> = {
   priority: "In this order",
@@ -24,24 +24,30 @@ export function VirtualDialog({
   row,
   document,
   modelIds,
+  onOpen,
   onClose,
 }: {
   row: VirtualRow | undefined;
   document: CatalogueDocument;
   modelIds: readonly string[];
+  /** Opens another virtual model in place of this form. */
+  onOpen: (row: VirtualRow) => void;
   onClose: () => void;
 }) {
   const listId = useId();
+  const save = useSave(document);
   const form = useForm(
     { id: row?.id ?? "", strategy: row?.strategy ?? "priority", members: toDrafts(row) },
     async ({ id, strategy, members }) => {
       const changed = { id: id.trim(), models: toMembers(members, strategy), strategy };
-      await writeFile(virtualName, setVirtual(document.files, changed.id, changed), document.revision);
+      await save(({ files, revision }) => writeFile(virtualName, setVirtual(files, changed.id, changed), revision));
       toast(`${changed.id} saved`);
       onClose();
     },
   );
   const { strategy, members } = form.values;
+  const name = form.values.id.trim();
+  const present = row === undefined ? readVirtual(document.files).find(({ id }) => id === name) : undefined;
   const setMember = (key: number, change: Partial<MemberDraft>) =>
     form.set({ members: members.map((member) => (member.key === key ? { ...member, ...change } : member)) });
   const nextKey = Math.max(0, ...members.map(({ key }) => key)) + 1;
@@ -50,11 +56,24 @@ export function VirtualDialog({
       title={row?.id ?? "Add virtual model"}
       description="Each call goes to the first of its models that can serve it; the others are tried if it fails."
       form={form}
-      isComplete={form.values.id.trim() !== "" && members.some(({ model }) => model.trim() !== "")}
+      isComplete={name !== "" && present === undefined && members.some(({ model }) => model.trim() !== "")}
       onClose={onClose}
     >
       {row === undefined && (
-        <TextField label="Name" autoComplete="off" hint="The name that clients send as model" {...form.field("id")} />
+        <TextField
+          label="Name"
+          autoComplete="off"
+          hint="The name that clients send as model"
+          {...form.field("id")}
+          {...(present !== undefined && { error: `There is a virtual model ${present.id} already` })}
+        />
+      )}
+      {present !== undefined && (
+        <div className="row">
+          <Button look="small" onClick={() => onOpen(present)}>
+            Open {present.id}
+          </Button>
+        </div>
       )}
       <SelectField label="Strategy" options={Object.entries(strategies)} {...form.field("strategy")} />
       <datalist id={listId}>

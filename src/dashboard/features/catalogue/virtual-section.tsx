@@ -64,7 +64,15 @@ export function VirtualSection({ document, modelIds }: { document: CatalogueDocu
             : []),
         ]}
       />
-      {open !== undefined && <VirtualDialog {...open} modelIds={modelIds} onClose={() => setOpen(undefined)} />}
+      {open !== undefined && (
+        <VirtualDialog
+          key={open.row?.id}
+          {...open}
+          modelIds={modelIds}
+          onOpen={(row) => setOpen({ document: open.document, row })}
+          onClose={() => setOpen(undefined)}
+        />
+      )}
       {removed !== undefined && (
         <Confirm
           title={`Remove ${removed.id}?`}
