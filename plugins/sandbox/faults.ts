@@ -17,6 +17,41 @@ export interface Faults {
   usageMissing: boolean;
 }
 
+/** The settings of a directive whose value is a word or none. docs/providers.md lists these and {@link figures}. */
+export const words: Readonly<Record<string, (faults: Faults, value: string) => void>> = {
+  hang(faults) {
+    faults.hang = true;
+  },
+  garbage(faults) {
+    faults.garbage = true;
+  },
+  usage(faults, value) {
+    if (value === "missing") faults.usageMissing = true;
+  },
+};
+
+/** The settings whose value is a number. */
+export const figures: Readonly<Record<string, (faults: Faults, value: number) => void>> = {
+  status(faults, status) {
+    if (status >= 400 && status <= 599) faults.status = status;
+  },
+  "retry-after"(faults, seconds) {
+    faults.retryAfter = String(seconds);
+  },
+  delay(faults, ms) {
+    faults.delayMs = ms;
+  },
+  pace(faults, ms) {
+    faults.paceMs = ms;
+  },
+  break(faults, chunks) {
+    faults.breakAfter = chunks;
+  },
+  error(faults, chunks) {
+    faults.errorAfter = chunks;
+  },
+};
+
 /** The text without its directives, and the faults that they name. Other words are ignored. */
 export function readFaults(text: string): { text: string; faults: Faults } {
   const faults: Faults = { hang: false, garbage: false, usageMissing: false };
@@ -73,14 +108,6 @@ function cutOff(): UpstreamError {
 
 function read(faults: Faults, name: string, value: string): void {
   const number = /^\d{1,9}$/.test(value) ? Number(value) : undefined;
-  if (name === "hang") faults.hang = true;
-  else if (name === "garbage") faults.garbage = true;
-  else if (name === "usage" && value === "missing") faults.usageMissing = true;
-  else if (number === undefined) return;
-  else if (name === "status" && number >= 400 && number <= 599) faults.status = number;
-  else if (name === "retry-after") faults.retryAfter = value;
-  else if (name === "delay") faults.delayMs = number;
-  else if (name === "pace") faults.paceMs = number;
-  else if (name === "break") faults.breakAfter = number;
-  else if (name === "error") faults.errorAfter = number;
+  if (Object.hasOwn(words, name)) words[name]?.(faults, value);
+  else if (number !== undefined && Object.hasOwn(figures, name)) figures[name]?.(faults, number);
 }

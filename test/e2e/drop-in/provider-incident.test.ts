@@ -85,10 +85,35 @@ test("commands in another shell tell the state of the gateway that runs, and the
   );
   expect([made.code, made.stderr]).toEqual([0, ""]);
   expect((await run("reroute", "list")).stdout).toMatch(/model +gpt-4\.1-mini +gpt-4\.1-nano /);
+  const effectOf = async () => {
+    const [{ is_effective: isEffective, ineffective_reason: reason }] = JSON.parse(
+      (await run("reroute", "list", "--json")).stdout,
+    );
+    return [isEffective, reason];
+  };
+  expect(await effectOf()).toEqual([true, null]);
   upstream.answer.status = 200;
   await until(async () => {
     const answer = await ask();
     await answer.body?.cancel();
     return answer.headers.get("x-modelgate-model") === "famA-4.1-nano";
   });
+  const [{ id }] = JSON.parse((await run("reroute", "list", "--json")).stdout);
+  expect((await run("reroute", "change", id, "--to-model", "claude-haiku-4-5")).code).toBe(0);
+  expect(await effectOf()).toEqual([
+    false,
+    'No provider that serves "famC-haiku-4-5" is enabled and has a key',
+  ]);
+  expect((await run("reroute", "remove", id)).code).toBe(0);
+});
+
+test("a command in another shell ends the pause of a provider that works again", async () => {
+  upstream.answer.status = 500;
+  await until(async () => (await ask()).status === 503);
+  upstream.answer.status = 200;
+  expect((await run("provider", "resume", "nobody")).code).toBe(3);
+  expect((await run("provider", "resume", "openai", "--model", "gpt-none")).code).not.toBe(0);
+  const { stdout, code } = await run("provider", "resume", "openai");
+  expect([code, stdout]).toEqual([0, "The routes of openai are in use again\n"]);
+  await until(async () => (await ask()).status === 200);
 });

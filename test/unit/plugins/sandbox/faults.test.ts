@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { applyFaults, readFaults } from "../../../../plugins/sandbox/faults.ts";
+import { join } from "node:path";
+import { applyFaults, figures, readFaults, words } from "../../../../plugins/sandbox/faults.ts";
 import type { AnswerStream, Speech } from "../../../../src/provider/index.ts";
 import { errorOf } from "../../../support/error-of.ts";
 import { drain } from "../../sdk/fake-call.ts";
@@ -22,6 +23,17 @@ describe("a directive", () => {
     expect(choices[0]?.message.content).toBe("[sandbox] acme-chat echoes: Hello");
     expect(usage).toBeUndefined();
   });
+});
+
+test("the settings of a directive are those that the documentation lists, and each has an effect", async () => {
+  const page = await Bun.file(join(import.meta.dir, "../../../../docs/providers.md")).text();
+  const [, section = ""] = page.split("### Simulated faults\n");
+  const listed = [...(section.split("\n## ")[0] ?? "").matchAll(/^\| `([^`]+)` +\|/gm)].map(([, setting = ""]) => setting);
+  expect(listed.map((setting) => setting.split("=")[0] ?? "").sort()).toEqual(
+    [...Object.keys(words), ...Object.keys(figures)].sort(),
+  );
+  const none = readFaults("").faults;
+  for (const setting of listed) expect([setting, readFaults(`[[fault:${setting}]]`).faults]).not.toEqual([setting, none]);
 });
 
 describe("a fault", () => {
