@@ -17,6 +17,8 @@ export interface TurnOnSocket extends SeenTurn {
   /** Events of the script's answer. */
   events: object[];
   send(...events: object[]): void;
+  /** Returns 0 where the client is behind and nothing was sent. */
+  sendRaw(message: string | Uint8Array): number;
   close(code: number): void;
   /** Ends the connection without a word. */
   terminate(): void;
@@ -112,6 +114,7 @@ export function startSocketProvider(): SocketProvider {
           ...turn,
           events,
           send,
+          sendRaw: (message) => (socket.getBufferedAmount() > 0 ? 0 : socket.send(message)),
           close: (code) => socket.close(code),
           terminate: () => socket.terminate(),
         });

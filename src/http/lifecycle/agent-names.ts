@@ -36,10 +36,7 @@ export function readAgentHeaders(headers: Headers): AgentNames {
 /** Codex' headers that name session and agent, which it repeats in the `client_metadata` of a frame. */
 const threadHeaders = ["session-id", "thread-id", "x-codex-parent-thread-id", "x-codex-turn-metadata"] as const;
 
-/**
- * Adds what the `client_metadata` of a request says of session and agent to headers that do not say it: one WebSocket may have
- * the turns of several threads.
- */
+/** Adds what the `client_metadata` of a frame says of session and agent to the headers of its handshake that do not say it. */
 export function addNamesOfMetadata(headers: Headers, metadata: unknown): void {
   if (!isRecord(metadata)) return;
   const ofTurn = readMetadata(metadata["x-codex-turn-metadata"]);

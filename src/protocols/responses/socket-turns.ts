@@ -59,13 +59,26 @@ function continues(items: readonly unknown[], before: SocketTurn["items"]): bool
   return items.length > before.length && before.every((item, index) => isSame(item, items[index]));
 }
 
-/** Whether two items say the same. Their ids say nothing to a model, and items from a store have none. */
+/** Members of an item that say nothing to a model. Items from a store have no id, and items of a client no status. */
+const unsaidMembers: ReadonlySet<string> = new Set(["id", "status"]);
+
+/** Whether two items say the same to a model. */
 function isSame(one: unknown, other: unknown): boolean {
   if (one === other) return true;
   if (!isRecord(one) || !isRecord(other)) return false;
-  for (const name in other) if (name !== "id" && !Object.hasOwn(one, name)) return false;
-  for (const name in one) if (name !== "id" && !isDeepStrictEqual(one[name], other[name])) return false;
+  const names = new Set([...Object.keys(one), ...Object.keys(other)]);
+  for (const name of names) {
+    if (unsaidMembers.has(name) || one[name] === other[name]) continue;
+    const isText = name === "content";
+    const [said, alsoSaid] = isText ? [toParts(one[name]), toParts(other[name])] : [one[name], other[name]];
+    if (!isDeepStrictEqual(said, alsoSaid)) return false;
+  }
   return true;
+}
+
+/** A text stands for the one part that a store makes of it. */
+function toParts(content: unknown): unknown {
+  return typeof content === "string" ? [{ type: "input_text", text: content }] : content;
 }
 
 function toHeaders(headers: unknown): Record<string, string> {

@@ -1,7 +1,9 @@
 import { afterEach, describe, expect, test } from "bun:test";
+import OpenAI from "openai";
+import { ResponsesWS } from "openai/resources/responses/ws";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
-import { ResponsesClient } from "../../support/responses-client.ts";
-import { manifestOf, type SocketProvider, startSocketProvider } from "../../support/socket-provider.ts";
+import { frameOf, openWithoutReading, ResponsesClient } from "../../support/responses-client.ts";
+import { manifestOf, type SocketProvider, startSocketProvider, type TurnOnSocket } from "../../support/socket-provider.ts";
 import { until } from "../../support/until.ts";
 
 interface Bench {
@@ -186,9 +188,123 @@ describe("a conversation goes on as a whole", () => {
   });
 });
 
+test("another key has the turn where the provider refuses the first, with the whole conversation", async () => {
+  const { provider, open, gateway } = await start({ LAB_API_KEY: "sk-one,sk-two" });
+  const client = await open();
+  const { response } = await client.turn({ ...turn, input: "Hi" });
+  let refused = 0;
+  provider.fault = ({ send }) => {
+    if (++refused > 1) return false;
+    const error = { code: "rate_limit_exceeded", type: "rate_limit_error", message: "slow down" };
+    send({ type: "error", status: 429, error, headers: { "retry-after": "30" } });
+    return true;
+  };
+  const last = await client.turn({ ...turn, previous_response_id: response.id, input: "And?" });
+  expect(last).toMatchObject({ type: "response.completed" });
+  expect(provider.seen.map(({ socket, frame }) => [socket, frame.previous_response_id])).toEqual([
+    [1, undefined],
+    [1, response.id],
+    [2, undefined],
+  ]);
+  const [one, two] = provider.handshakes.map(({ authorization }) => authorization);
+  expect(new Set([one, two])).toEqual(new Set(["Bearer sk-one", "Bearer sk-two"]));
+  client.close();
+  await until(() => gateway.ledger.counts().open === 0);
+  expect(await costsOf(gateway)).toEqual([costOfTurn, costOfTurn]);
+});
+
+describe("what a provider sends that it should not", () => {
+  const encoder = new TextEncoder();
+  test.each<[string, (turn: TurnOnSocket) => void]>([
+    ["a message in bytes", ({ sendRaw }) => sendRaw(encoder.encode("{}"))],
+    ["a message of 17 MB", ({ sendRaw }) => sendRaw(`{"type":"x","a":"${"x".repeat(17 * 1024 * 1024)}"}`)],
+  ])("%s ends the turn and its WebSocket, and the next one runs", async (_, send) => {
+    const { provider, open, gateway } = await start();
+    provider.fault = (asked) => {
+      if (asked.socket !== 1) return false;
+      send(asked);
+      return true;
+    };
+    const client = await open();
+    expect(["error", "response.failed"]).toContain((await client.turn({ ...turn, input: "Hi" })).type);
+    expect(await client.turn({ ...turn, input: "Hi" })).toMatchObject({ type: "response.completed" });
+    expect(provider.seen.map(({ socket }) => socket)).toEqual([1, 2]);
+    client.close();
+    await until(() => gateway.app.memory.bytes === 0);
+  });
+
+  test("more between two turns than a ping ends the WebSocket", async () => {
+    const { provider, open } = await start();
+    provider.fault = ({ events, send, sendRaw }) => {
+      send(...events);
+      setTimeout(() => sendRaw(`{"type":"keepalive","a":"${"x".repeat(100_000)}"}`), 20);
+      return true;
+    };
+    const client = await open();
+    await client.turn({ ...turn, input: "Hi" });
+    await until(() => provider.open === 0);
+    client.close();
+  });
+});
+
+test("a client that does not read stops the provider's WebSocket, and is left after a while", async () => {
+  const { provider, gateway } = await start();
+  const sockets = gateway.app.http.sockets as NonNullable<typeof gateway.app.http.sockets>;
+  sockets.bounds = { ...sockets.bounds, lifetimes: { wholeMs: 60_000, idleMs: 60_000, unreadMs: 500 } };
+  const text = "x".repeat(64 * 1024);
+  const at = { item_id: "m", output_index: 0, content_index: 0 };
+  const delta = { type: "response.output_text.delta", ...at, delta: text };
+  let sent = 0;
+  provider.fault = async ({ events, send, sendRaw }) => {
+    send(...events.slice(0, 4));
+    // As much as the gateway takes.
+    while (sockets.size > 0) {
+      if (sendRaw(JSON.stringify(delta)) > 0) sent += text.length;
+      else await Bun.sleep(20);
+    }
+    // Once its client has left, the gateway reads on for the usage.
+    send(...events.slice(4));
+    return true;
+  };
+  const socket = await openWithoutReading(gateway);
+  socket.write(frameOf(JSON.stringify({ type: "response.create", ...turn, input: "Hi" })));
+  await until(() => sent > 0 && sockets.size === 0, 20_000);
+  // One megabyte here, and what the sockets on the way hold.
+  expect(sent).toBeLessThan(32 * 1024 * 1024);
+  await until(() => gateway.ledger.counts().open === 0, 20_000);
+  await until(() => gateway.app.memory.bytes === 0);
+  await until(() => provider.open === 0);
+  socket.destroy();
+});
+
+test("OpenAI's own client makes ten turns over both WebSockets", async () => {
+  const { provider, gateway } = await start();
+  provider.plan = { name: "look", input: { at: "the sky" }, turns: 100 };
+  const socket = new ResponsesWS(new OpenAI({ apiKey: gateway.key, baseURL: gateway.baseUrl }));
+  const ask = (body: object) =>
+    new Promise<OpenAI.Responses.Response>((resolve, reject) => {
+      socket.once("response.completed", ({ response }) => resolve(response));
+      socket.once("error", reject);
+      socket.send({ type: "response.create", ...turn, ...body } as never);
+    });
+  let answer = await ask({ input: "What do you see?" });
+  for (let count = 1; count < 10; count++) {
+    const call = answer.output.find((item) => item.type === "function_call");
+    const input = [{ type: "function_call_output", call_id: call?.call_id, output: `Blue ${count}` }];
+    answer = await ask({ previous_response_id: answer.id, input });
+  }
+  socket.close();
+  expect(provider.faults).toEqual([]);
+  expect(provider.seen.map(({ frame }) => frame.previous_response_id).slice(1)).toEqual(
+    Array.from({ length: 9 }, (_, index) => `resp_native_${index + 1}`),
+  );
+  expect(provider.handshakes.length).toBe(1);
+});
+
 describe("by server-sent events", () => {
   test.each([404, 405, 426, 401, 503])("where the provider answers a handshake by %d, and no handshake follows for a while", async (status) => {
     const { provider, open, gateway } = await start();
+    provider.plan = { name: "look", input: {}, turns: 100 };
     provider.refusal = new Response("no", { status });
     const client = await open();
     await tenTurns(client);
@@ -264,19 +380,23 @@ describe("in the middle of a turn", () => {
 
   test("a client that leaves ends the turn and its WebSocket, and it is settled once", async () => {
     const { provider, open, gateway } = await start();
-    const { promise, resolve } = Promise.withResolvers<boolean>();
-    provider.fault = ({ events, send }) => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    provider.fault = async ({ events, send }) => {
       send(...events.slice(0, 6));
-      return promise;
+      await promise;
+      send(...events.slice(6));
+      return true;
     };
     const client = await open();
     client.send({ type: "response.create", ...turn, input: "Hi" });
     await client.until(({ type }) => type === "response.output_text.delta");
     client.terminate();
+    await until(() => gateway.app.http.sockets?.size === 0);
+    // The model may think, so its provider's report is waited for.
+    resolve();
     await until(() => gateway.ledger.counts().open === 0);
-    resolve(true);
     await until(() => provider.open === 0);
-    expect(gateway.ledger.counts().calls).toBe(1);
+    expect(await costsOf(gateway)).toEqual([costOfTurn]);
     expect(gateway.app.memory.bytes).toBe(0);
     expect(gateway.app.kernel.network.lanes.size).toBe(0);
   });
@@ -300,7 +420,7 @@ test("two lanes have a WebSocket each, at once, and neither sees the other's res
   await client.ended();
   await client.ended();
   expect(new Set(provider.seen.slice(-2).map(({ socket }) => socket)).size).toBe(2);
-  for (const { close } of [one, other, client].map((each) => ({ close: () => each.close() }))) close();
+  for (const each of [one, other, client]) each.close();
   await until(() => gateway.app.kernel.network.lanes.size === 0);
   expect(gateway.ledger.counts().calls).toBe(22);
 });
