@@ -13,8 +13,16 @@ export interface SocketTurns {
    */
   toFrame(body: Readonly<Record<string, unknown>>, before: SocketTurn | undefined): SocketFrame;
   read(message: string): SocketMessage;
-  /** The turn of a last message, for a later one to continue; `undefined` where it cannot be continued. */
-  toTurn(body: Readonly<Record<string, unknown>>, last: Readonly<Record<string, unknown>>): SocketTurn | undefined;
+  /**
+   * The turn of a last message, for a later one to continue; `undefined` where it cannot be continued.
+   *
+   * @param itemCount How many items of the answer came before.
+   */
+  toTurn(
+    body: Readonly<Record<string, unknown>>,
+    last: Readonly<Record<string, unknown>>,
+    itemCount: number,
+  ): SocketTurn | undefined;
 }
 
 export interface SocketFrame {
@@ -31,9 +39,10 @@ export interface SocketTurn {
   readonly items: readonly unknown[];
 }
 
-/** A message of a provider: a part of an answer, its end, or a refusal in place of one. */
+/** A message of a provider: a part of an answer, the end of one of its items, its own end, or a refusal in place of one. */
 export type SocketMessage =
   | { readonly kind: "piece" }
+  | { readonly kind: "item" }
   | { readonly kind: "last"; readonly event: Record<string, unknown> }
   | {
       readonly kind: "refusal";

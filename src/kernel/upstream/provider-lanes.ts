@@ -3,7 +3,7 @@
  * socket, also one that nobody stores, so that the next turn has to send only what is new. A lane has one of them at most; it is
  * used for one turn after the other, and only for the route and the key that it was opened with.
  */
-import { clearTimeout, setTimeout } from "node:timers";
+import { clearInterval, clearTimeout, setInterval, setTimeout } from "node:timers";
 import { LruMap } from "../../lib/lru-map.ts";
 import { opcodes, WebSocketParser, writeClose, writeFrame, writeMessage } from "../../lib/web-socket.ts";
 import type { ProviderCredential, SocketTurn, WebSocketMessage } from "../../provider/index.ts";
@@ -16,6 +16,8 @@ export interface LaneBounds {
   readonly ownMin: number;
   /** Without a turn. */
   readonly idleMs: number;
+  /** Between two pings without a turn. A socket on which nothing came since the last one is closed. */
+  readonly pingMs: number;
   /** No turn begins after this. OpenAI closes a socket after an hour. */
   readonly ageMs: number;
   /** Most bytes of a conversation that is compared with the next turn's. */
@@ -28,6 +30,7 @@ const boundsDefault: LaneBounds = {
   socketsMax: 10_000,
   ownMin: 16,
   idleMs: 5 * 60_000,
+  pingMs: 20_000,
   ageMs: 50 * 60_000,
   bytesMax: 8 * 1024 * 1024,
   pauseMs: 60_000,
@@ -175,6 +178,9 @@ export class KeptSocket {
   /** Counts the memory of the turn that runs; absent between turns. */
   #reserve: ((bytes: number) => void) | undefined;
   #idleTimer: ReturnType<typeof setTimeout> | undefined;
+  #pingTimer: ReturnType<typeof setInterval> | undefined;
+  /** A ping was sent, and nothing came since. */
+  #isPinged = false;
   #endsAfterTurn = false;
   #isClosed = false;
   #strayBytes = 0;
@@ -214,7 +220,7 @@ export class KeptSocket {
 
   /** Begins a turn. @param reserve Counts the memory of a message that has come in part. */
   begin(reserve: (bytes: number) => void): void {
-    clearTimeout(this.#idleTimer);
+    this.#stopTimers();
     this.#reserve = reserve;
   }
 
@@ -252,8 +258,26 @@ export class KeptSocket {
       return;
     }
     this.#remember(turn, bytes + (continues ? this.#beforeBytes : 0));
-    this.#idleTimer = setTimeout(() => this.close(), this.#options.bounds.idleMs).unref();
+    const { idleMs, pingMs } = this.#options.bounds;
+    this.#isPinged = false;
+    this.#idleTimer = setTimeout(() => this.close(), idleMs).unref();
+    this.#pingTimer = setInterval(() => this.#ping(), pingMs).unref();
     void this.#watch();
+  }
+
+  /** A connection that something between has dropped without a word is found before a turn waits for it. */
+  #ping(): void {
+    if (this.#isPinged) {
+      this.close();
+      return;
+    }
+    this.#isPinged = true;
+    this.#connection.write(writeFrame(opcodes.ping, new Uint8Array()));
+  }
+
+  #stopTimers(): void {
+    clearTimeout(this.#idleTimer);
+    clearInterval(this.#pingTimer);
   }
 
   endAfterTurn(): void {
@@ -264,7 +288,7 @@ export class KeptSocket {
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    clearTimeout(this.#idleTimer);
+    this.#stopTimers();
     this.#remember(undefined, 0);
     this.#parser.end();
     this.#reserve = undefined;
@@ -287,6 +311,7 @@ export class KeptSocket {
         // A turn has begun, which takes the piece.
         if (this.#reserve !== undefined || this.#isClosed) return;
         this.#next = undefined;
+        this.#isPinged = false;
         this.#strayBytes += piece?.byteLength ?? 0;
         if (piece !== undefined) this.#parser.push(piece);
         if (piece === undefined || this.#parser.close !== undefined || this.#strayBytes > strayBytesMax) break;

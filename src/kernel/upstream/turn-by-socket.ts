@@ -9,7 +9,10 @@ interface TurnBySocketOptions extends Omit<BodyLimits, "reserve"> {
   readonly signal: AbortSignal;
   reserve(bytes: number): void;
   read(message: string): SocketMessage;
-  toTurn(last: Record<string, unknown>): {
+  toTurn(
+    last: Record<string, unknown>,
+    itemCount: number,
+  ): {
     turn: SocketTurn | undefined;
     continues: boolean;
     frameLength: number;
@@ -30,6 +33,7 @@ export class TurnBySocket {
   /** Bytes that came, and those of them that were read. */
   #bytes = 0;
   #bytesRead = 0;
+  #itemCount = 0;
   #last: Record<string, unknown> | undefined;
   /** In place of an answer. */
   refusal: Extract<SocketMessage, { kind: "refusal" }> | undefined;
@@ -77,7 +81,8 @@ export class TurnBySocket {
       }
       if (this.#last !== undefined || this.refusal !== undefined) continue;
       const read = this.#options.read(message);
-      if (read.kind === "last") this.#last = read.event;
+      if (read.kind === "item") this.#itemCount++;
+      else if (read.kind === "last") this.#last = read.event;
       else if (read.kind === "refusal") {
         this.refusal = read;
         this.refusalText = message;
@@ -113,7 +118,7 @@ export class TurnBySocket {
       this.#socket.close();
       return;
     }
-    const { turn, continues, frameLength } = toTurn(this.#last ?? {});
+    const { turn, continues, frameLength } = toTurn(this.#last ?? {}, this.#itemCount);
     this.#socket.rest(turn, { bytes: frameLength + this.#bytesRead, continues });
   }
 }

@@ -320,7 +320,7 @@ export class BoundUpstream implements Upstream {
       signal: this.#signal,
       reserve: (bytes) => this.#reserveAnswer(bytes),
       read: (message) => turns.read(message),
-      toTurn: (last) => ({ turn: turns.toTurn(body, last), continues, frameLength: text.length }),
+      toTurn: (last, items) => ({ turn: turns.toTurn(body, last, items), continues, frameLength: text.length }),
     });
     const answer = new UpstreamItems<ServerEvent>({
       body: turn,

@@ -2,8 +2,14 @@ import { isDeepStrictEqual } from "node:util";
 import { isRecord, parseJson } from "../../lib/json.ts";
 import type { SocketTurn, SocketTurns } from "../../provider/index.ts";
 
-/** The events that end a turn. One of them in a text of the model is found too, and read in vain. */
-const lastEvent = /"type"\s*:\s*"(?:response\.(?:completed|incomplete|failed)|error)"/;
+/** The events that are looked at. One of them in a text of the model is found too, and read in vain. */
+const notable = /"type"\s*:\s*"(?:response\.(?:completed|incomplete|failed|output_item\.done)|error)"/;
+const lastTypes: ReadonlySet<unknown> = new Set([
+  "response.completed",
+  "response.incomplete",
+  "response.failed",
+  "error",
+]);
 const reasons = {
   previous_response_not_found: "forgotten",
   websocket_connection_limit_reached: "ended",
@@ -22,9 +28,10 @@ export const responsesTurns: SocketTurns = {
     return { frame: { ...frame, previous_response_id: before.id, input }, continues: true };
   },
   read(message) {
-    if (!lastEvent.test(message)) return { kind: "piece" };
-    const event = parseJson(message, "event");
-    if (!isRecord(event) || !lastEvent.test(`"type":${JSON.stringify(event.type)}`)) return { kind: "piece" };
+    const event = notable.test(message) ? parseJson(message, "event") : undefined;
+    if (!isRecord(event)) return { kind: "piece" };
+    if (event.type === "response.output_item.done") return { kind: "item" };
+    if (!lastTypes.has(event.type)) return { kind: "piece" };
     const { type, status, error, headers } = event;
     const isRefusal = type === "error" && Number.isInteger(status) && Number(status) >= 400 && Number(status) <= 599;
     if (!isRefusal) return { kind: "last", event };
@@ -33,13 +40,15 @@ export const responsesTurns: SocketTurns = {
       kind: "refusal",
       status: Number(status),
       headers: toHeaders(headers),
-      reason: typeof code === "string" && Object.hasOwn(reasons, code) ? reasons[code as keyof typeof reasons] : undefined,
+      reason:
+        typeof code === "string" && Object.hasOwn(reasons, code) ? reasons[code as keyof typeof reasons] : undefined,
     };
   },
-  toTurn(body, { type, response }) {
+  toTurn(body, { type, response }, itemCount) {
     if (type !== "response.completed" || !isRecord(response)) return undefined;
     const { id, output } = response;
-    if (typeof id !== "string" || !Array.isArray(output)) return undefined;
+    // Some servers do not list in their last event what they have streamed.
+    if (typeof id !== "string" || !Array.isArray(output) || output.length !== itemCount) return undefined;
     return { id, model: body.model, items: [...toItems(body.input), ...output.filter(isSentBack)] };
   },
 };

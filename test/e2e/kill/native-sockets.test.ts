@@ -100,7 +100,9 @@ test(`a gateway that is killed with -9 and ended by SIGTERM in turns, ${roundCou
   const paid = new Set(settled.map(({ input_tokens }) => input_tokens as number));
   expect(paid.size).toBe(settled.length);
   expect([...delivered].filter((number) => !paid.has(number))).toEqual([]);
-  expect(settled.filter((row) => row.charged_nanodollars !== Number(row.input_tokens) * 1000 + 20 * 10_000)).toEqual([]);
+  expect(settled.filter((row) => row.charged_nanodollars !== Number(row.input_tokens) * 1000 + 20 * 10_000)).toEqual(
+    [],
+  );
   expect(rows.filter(({ state, charged_nanodollars: charged }) => state !== "settled" && charged)).toEqual([]);
   expect([...asked].filter(([, times]) => times > 1)).toEqual([]);
   expect((await verifyLedger(store)).differences).toEqual([]);

@@ -3,7 +3,12 @@ import OpenAI from "openai";
 import { ResponsesWS } from "openai/resources/responses/ws";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
 import { frameOf, openWithoutReading, ResponsesClient } from "../../support/responses-client.ts";
-import { manifestOf, type SocketProvider, startSocketProvider, type TurnOnSocket } from "../../support/socket-provider.ts";
+import {
+  manifestOf,
+  type SocketProvider,
+  startSocketProvider,
+  type TurnOnSocket,
+} from "../../support/socket-provider.ts";
 import { until } from "../../support/until.ts";
 
 interface Bench {
@@ -58,13 +63,17 @@ test("ten turns with a tool go by one WebSocket to the provider, which gets each
   provider.plan = { name: "look", input: { at: "the sky" }, turns: 100 };
   const client = await open();
   await tenTurns(client);
+  expect(gateway.app.kernel.network.lanes.size).toBe(1);
   client.close();
   expect(provider.faults).toEqual([]);
   expect(provider.handshakes.length).toBe(1);
   expect(provider.handshakes[0]).toMatchObject({ "openai-beta": "responses_websockets=2026-02-06" });
   expect(provider.seen.length).toBe(10);
   expect(provider.seen.map(({ socket }) => socket)).toEqual(Array(10).fill(1));
-  expect(provider.seen.map(({ frame }) => frame.input.length)).toEqual(["What do you see?".length, ...Array(9).fill(1)]);
+  expect(provider.seen.map(({ frame }) => frame.input.length)).toEqual([
+    "What do you see?".length,
+    ...Array(9).fill(1),
+  ]);
   expect(provider.seen.map(({ frame }) => frame.previous_response_id)).toEqual([
     undefined,
     ...Array.from({ length: 9 }, (_, index) => `resp_native_${index + 1}`),
@@ -174,7 +183,11 @@ describe("a conversation goes on as a whole", () => {
     const client = await open();
     const { response } = await client.turn(first);
     provider.fault = ({ send }) => {
-      send({ type: "error", status: 400, error: { code: "invalid_prompt", type: "invalid_request_error", message: "no" } });
+      send({
+        type: "error",
+        status: 400,
+        error: { code: "invalid_prompt", type: "invalid_request_error", message: "no" },
+      });
       return true;
     };
     const refused = await client.turn({ ...turn, previous_response_id: response.id, input: "Bad" });
@@ -301,19 +314,48 @@ test("OpenAI's own client makes ten turns over both WebSockets", async () => {
   expect(provider.handshakes.length).toBe(1);
 });
 
+test("a provider that does not list in its last event what it streamed gets the whole conversation", async () => {
+  const { provider, open } = await start();
+  provider.fault = ({ events, send }) => {
+    const last = events.at(-1) as { response: object };
+    send(...events.slice(0, -1), { ...last, response: { ...last.response, output: [] } });
+    return true;
+  };
+  const client = await open();
+  const { response } = await client.turn({ ...turn, input: "Hi" });
+  expect(response.output.length).toBe(1);
+  await client.turn({ ...turn, previous_response_id: response.id, input: "And?" });
+  expect(provider.seen.map(({ frame, items }) => [frame.previous_response_id, items.length])).toEqual([
+    [undefined, 1],
+    [undefined, 3],
+  ]);
+  client.close();
+});
+
+test("names in client_metadata are not sent to a provider that does not say that it takes them", async () => {
+  const { provider, open } = await start();
+  const client = await open();
+  await client.turn({ ...turn, input: "Hi", client_metadata: { session_id: "s-1" } });
+  expect(provider.seen.map(({ frame }) => "client_metadata" in frame)).toEqual([false]);
+  client.close();
+});
+
 describe("by server-sent events", () => {
-  test.each([404, 405, 426, 401, 503])("where the provider answers a handshake by %d, and no handshake follows for a while", async (status) => {
-    const { provider, open, gateway } = await start();
-    provider.plan = { name: "look", input: {}, turns: 100 };
-    provider.refusal = new Response("no", { status });
-    const client = await open();
-    await tenTurns(client);
-    expect(provider.seen.map(({ socket }) => socket)).toEqual(Array(10).fill(0));
-    expect(provider.handshakes.length).toBe(1);
-    client.close();
-    await until(() => gateway.ledger.counts().open === 0);
-    expect(await costsOf(gateway)).toEqual(Array(10).fill(costOfTurn));
-  });
+  test.each([404, 405, 426, 401, 503])(
+    "where the provider answers a handshake by %d, and no handshake follows for a while",
+    async (status) => {
+      const { provider, open, gateway } = await start();
+      provider.plan = { name: "look", input: {}, turns: 100 };
+      provider.refusal = new Response("no", { status });
+      const client = await open();
+      await tenTurns(client);
+      expect(provider.seen.map(({ socket }) => socket)).toEqual(Array(10).fill(0));
+      expect(provider.handshakes.length).toBe(1);
+      client.close();
+      await until(() => gateway.ledger.counts().open === 0);
+      expect(await costsOf(gateway)).toEqual(Array(10).fill(costOfTurn));
+    },
+  );
 
   test("where a new WebSocket is closed before an answer", async () => {
     const { provider, open, gateway } = await start();
