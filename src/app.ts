@@ -237,6 +237,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     now: monotonicNow,
     ...describeLoad(loadShedder),
     socketCount: () => http.sockets?.size ?? 0,
+    providerSocketCount: () => kernel.network.lanes.size,
     ...describeStore(options, { degraded, trouble }),
     node: () => ({
       ...readReport(),

@@ -20,7 +20,13 @@ export const image: ImagesOptions = {
 };
 
 /** The Responses protocol is its own. */
-const responses: ResponsesOptions = { inputTokens: true, compact: true, cacheKey: true };
+const responses: ResponsesOptions = {
+  inputTokens: true,
+  compact: true,
+  cacheKey: true,
+  clientMetadata: true,
+  responsesWebSocket: true,
+};
 
 /** All that it has. */
 export const endpoints: OpenaiOptions = {

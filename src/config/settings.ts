@@ -64,6 +64,8 @@ export const settings = {
   responsesTtlMinutes: setting("RESPONSES_TTL_MINUTES", "60", integer(0, 43_200, " of minutes", " (not stored)")),
   /** Whether `GET /responses` opens WebSockets; if not, clients are answered 426 and use POST. */
   responsesWebSockets: setting("RESPONSES_WEBSOCKETS", "on", choice("on", "off")),
+  /** Whether turns of these go to providers by WebSocket, where a provider has it. */
+  providerWebSockets: setting("PROVIDER_WEBSOCKETS", "on", choice("on", "off")),
   /** Limit of the responses stored for one account; beyond that the oldest are deleted. */
   responsesMaxMb: setting("RESPONSES_MAX_MB", "64", integer(1, 1_000_000, " of megabytes")),
   /**

@@ -47,6 +47,7 @@ import type { PromptCaching } from "./prompt-caching.ts";
 import type { PoolKey } from "./routing/circuits.ts";
 import { type Candidate, type ModelEntry, priceFor, publicNameOf, type Route } from "./routing/registry.ts";
 import type { Timeout, TimeoutScheduler } from "./upstream/http-client.ts";
+import type { ProviderLane } from "./upstream/provider-lanes.ts";
 import type { Sender, SentRequest } from "./upstream/upstream.ts";
 
 /** Request, answer and chunk of each capability. A streamed answer goes to the sink, and the answer is `undefined`. */
@@ -121,6 +122,8 @@ export interface ClientRequest<C extends Capability = Capability> {
   /** The agent of its session that makes it, and the one that started that agent, by the client's word. Nothing is paid by them. */
   readonly agent?: string | undefined;
   readonly parentAgent?: string | undefined;
+  /** Keeps a WebSocket to the provider for the next turn; absent: the client has no connection that would outlive this call. */
+  readonly providerLane?: ProviderLane | undefined;
   /** Aborted when the client disconnects, which cancels a stream; absent for a request without a client. */
   readonly signal?: AbortSignal | undefined;
   /** A stream goes on when its client leaves, because the answer is stored. */
@@ -624,6 +627,10 @@ export class Attempt implements Sender {
 
   get owner(): string {
     return this.run.call.request.caller.accountId;
+  }
+
+  get providerLane(): ProviderLane | undefined {
+    return this.run.call.request.providerLane;
   }
 
   get markRule(): MarkRule | undefined {

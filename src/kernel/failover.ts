@@ -82,7 +82,8 @@ class Targets {
   constructor(kernel: Kernel, run: ModelRun) {
     this.#kernel = kernel;
     this.#run = run;
-    this.#owner = cacheOwnerOf(run.call.request);
+    const { request } = run.call;
+    this.#owner = cacheOwnerOf(request) ?? request.providerLane?.owner;
     this.#routes = chooseRoutes(kernel, run, this.#owner);
   }
 

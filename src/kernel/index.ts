@@ -54,4 +54,5 @@ export {
 export { createPublicRequest, fetchDocument } from "./upstream/download.ts";
 export { ConnectionError, isHeaderValue, monotonicNow, TimeoutScheduler } from "./upstream/http-client.ts";
 export { type Network, openNetwork, type UpstreamBounds } from "./upstream/network.ts";
+export type { ProviderLane } from "./upstream/provider-lanes.ts";
 export { getBaseUrl, isLocalHost, isPublicAddress, resolveHost, SsrfGuard } from "./upstream/ssrf-guard.ts";

@@ -11,5 +11,6 @@ export * from "./moderation.ts";
 export * from "./passthrough.ts";
 export * from "./plugin.ts";
 export * from "./rerank.ts";
+export * from "./socket-turns.ts";
 export * from "./speech.ts";
 export * from "./transcription.ts";

@@ -7,6 +7,7 @@ import type { GeneratedImages, ImageEditsRequest, ImageStream, ImagesRequest } f
 import type { Model, Unlisted } from "./model.ts";
 import type { ModerationRequest, Moderations } from "./moderation.ts";
 import type { Ranking, RerankRequest } from "./rerank.ts";
+import type { SocketTurns } from "./socket-turns.ts";
 import type { Speech, SpeechRequest } from "./speech.ts";
 import type { Transcript, TranscriptionRequest } from "./transcription.ts";
 
@@ -43,6 +44,11 @@ export interface UpstreamRequestOptions {
   headers?: Record<string, string>;
   /** Default `POST`. `GET` and `DELETE` have no body: give `undefined`. */
   method?: HttpMethod;
+  /**
+   * For `events`: the provider also answers by a WebSocket at the path. It is used for turns that a client sends by WebSocket; where it
+   * cannot be opened the request is sent all the same.
+   */
+  socketTurns?: SocketTurns;
 }
 
 /** A message of a WebSocket: a text, or bytes. */

@@ -66,6 +66,8 @@ const DialectOptions = Type.Object(
       cacheKey: Type.Boolean(),
       inputTokens: Type.Boolean(),
       compact: Type.Boolean(),
+      clientMetadata: Type.Boolean(),
+      responsesWebSocket: Type.Boolean(),
     } satisfies Record<keyof ResponsesOptions, TSchema>),
     embeddings: closed(request),
     images: closed(images),

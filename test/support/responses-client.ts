@@ -1,3 +1,5 @@
+import { connect } from "node:net";
+
 /** An event of the Responses protocol, as a test looks at it. */
 export interface SocketEvent {
   type: string;
@@ -84,4 +86,32 @@ export class ResponsesClient {
   terminate(): void {
     (this.#socket as WebSocket & { terminate(): void }).terminate();
   }
+}
+
+/** Headers of a handshake that a server answers with 101. */
+export const webSocketHandshake = {
+  connection: "Upgrade",
+  upgrade: "websocket",
+  "sec-websocket-version": "13",
+  "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
+};
+
+/** A connection whose client takes no byte after the handshake. */
+export async function openWithoutReading({ baseUrl, key }: { baseUrl: string; key: string }) {
+  const { hostname, port, host, pathname } = new URL(`${baseUrl}/responses`);
+  const socket = connect(Number(port), hostname);
+  const headers = { host, ...webSocketHandshake, authorization: `Bearer ${key}` };
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.write(`GET ${pathname} HTTP/1.1\r\n${lines.join("")}\r\n`);
+  await new Promise((resolve) => socket.once("data", resolve));
+  socket.pause();
+  socket.on("error", () => undefined);
+  return socket;
+}
+
+/** A short text frame of a client, with a mask of zeros. */
+export function frameOf(text: string): Uint8Array {
+  const payload = new TextEncoder().encode(text);
+  const head = payload.length < 126 ? [payload.length | 0x80] : [126 | 0x80, payload.length >> 8, payload.length & 255];
+  return Uint8Array.from([0x81, ...head, 0, 0, 0, 0, ...payload]);
 }

@@ -33,6 +33,27 @@ export function readAgentHeaders(headers: Headers): AgentNames {
   return readThread(headers);
 }
 
+/** Codex' headers that name session and agent, which it repeats in the `client_metadata` of a frame. */
+const threadHeaders = ["session-id", "thread-id", "x-codex-parent-thread-id", "x-codex-turn-metadata"] as const;
+
+/** Adds what the `client_metadata` of a frame says of session and agent to the headers of its handshake that do not say it. */
+export function addNamesOfMetadata(headers: Headers, metadata: unknown): void {
+  if (!isRecord(metadata)) return;
+  const ofTurn = readMetadata(metadata["x-codex-turn-metadata"]);
+  const names: Record<(typeof threadHeaders)[number], unknown> = {
+    "session-id": metadata["session-id"] ?? metadata.session_id ?? ofTurn?.session_id,
+    "thread-id": metadata["thread-id"] ?? metadata.thread_id ?? ofTurn?.thread_id,
+    "x-codex-parent-thread-id":
+      metadata["x-codex-parent-thread-id"] ?? metadata.parent_thread_id ?? ofTurn?.parent_thread_id,
+    "x-codex-turn-metadata": metadata["x-codex-turn-metadata"],
+  };
+  for (const name of threadHeaders) {
+    const value = names[name];
+    const isUsable = typeof value === "string" && value.length <= metadataCharactersMax && /^[\x20-\x7e]+$/.test(value);
+    if (isUsable && !headers.has(name)) headers.set(name, value);
+  }
+}
+
 /**
  * Codex calls an agent a thread. The first thread of a session has the session's name; the threads that it starts name it as their
  * parent. Headers are repeated in metadata, which a proxy may have left alone.
@@ -49,8 +70,8 @@ function readThread(headers: Headers): AgentNames {
   return { agent, parentAgent: parentAgent === session ? undefined : parentAgent };
 }
 
-function readMetadata(text: string | null): Record<string, unknown> | undefined {
-  if (text === null || text.length > metadataCharactersMax) return undefined;
+function readMetadata(text: unknown): Record<string, unknown> | undefined {
+  if (typeof text !== "string" || text.length > metadataCharactersMax) return undefined;
   const metadata = parseJson(text);
   return isRecord(metadata) ? metadata : undefined;
 }

@@ -7,6 +7,7 @@ import {
   type ExchangeRequest,
   type ModelEntry,
   type Passthrough,
+  type ProviderLane,
   publicNameOf,
   type Slot,
 } from "../../kernel/index.ts";
@@ -85,6 +86,8 @@ export class HttpCall {
   /** Losses of the request, for the log. */
   readonly warnings: string[] = [];
   forbidsStoring = false;
+  /** Keeps a WebSocket to the provider between the turns of a client's connection. */
+  providerLane: ProviderLane | undefined = undefined;
   /** The client leaves prompt caching to the gateway. */
   leavesCaching = false;
   /** A stream goes on when its client leaves, because the answer is stored. */
@@ -169,7 +172,7 @@ export class HttpCall {
   /** The request as the kernel takes it. */
   toRequest<C extends Capability>({ capability, request, sink }: CallRequest<C>): ClientRequest<C> {
     const { id, openedAt, startedMs, caller, protocol, passthrough, clientRequestId, session, tag, endUser } = this;
-    const { agent, parentAgent } = this;
+    const { agent, parentAgent, providerLane } = this;
     const { outlivesClient, forbidsStoring, leavesCaching, forbidsMarks, warnings, memory } = this;
     return {
       id,
@@ -189,6 +192,7 @@ export class HttpCall {
       endUser,
       agent,
       parentAgent,
+      providerLane,
       // Bun also closes the connection, and aborts, when bytes arrive behind a request that has no answer yet.
       signal: this.httpRequest.signal,
       outlivesClient,

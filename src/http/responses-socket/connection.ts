@@ -1,5 +1,6 @@
 import { setTimeout } from "node:timers";
 import { type Caller, GatewayError, quoteValue } from "../../contract/index.ts";
+import type { ProviderLane } from "../../kernel/index.ts";
 import { isRecord } from "../../lib/json.ts";
 import { SseParser } from "../../lib/sse.ts";
 import { responsesInbound } from "../../protocols/responses/index.ts";
@@ -67,6 +68,8 @@ export class ResponsesConnection {
   readonly #options: Options;
   readonly #memory: ConversationMemory;
   readonly #lanes = new Map<string | undefined, Lane>();
+  /** By lane, also between its turns. */
+  readonly #providerLanes = new Map<string | undefined, ProviderLane>();
   readonly #left = new AbortController();
   readonly #timers = new Set<ReturnType<typeof setTimeout>>();
   #socket: ServerSocket | undefined;
@@ -134,6 +137,7 @@ export class ResponsesConnection {
     this.#drained?.resolve();
     clearTimeout(this.#idleTimer);
     for (const timer of this.#timers) clearTimeout(timer);
+    for (const lane of this.#providerLanes.values()) lane.end();
     this.#memory.release();
     this.#options.onClose();
   }
@@ -262,9 +266,28 @@ export class ResponsesConnection {
     }
   }
 
+  /** The provider's side of a lane. That of a lane without turns makes room for another. */
+  #providerLaneOf(id: string | undefined): ProviderLane | undefined {
+    const { config, kernel, memory } = this.#deps;
+    if (config.providerWebSockets === "off") return undefined;
+    const present = this.#providerLanes.get(id);
+    if (present !== undefined) return present;
+    for (const [other, lane] of this.#providerLanes) {
+      if (this.#providerLanes.size < lanesMax) break;
+      if (this.#lanes.has(other)) continue;
+      lane.end();
+      this.#providerLanes.delete(other);
+    }
+    const { accountId } = this.#options.caller;
+    const lane = kernel.network.lanes.open(accountId, crypto.randomUUID(), memory.reserve(accountId));
+    this.#providerLanes.set(id, lane);
+    return lane;
+  }
+
   async #run(frame: TurnOfFrame): Promise<void> {
     const { handshake, address, run } = this.#options;
-    const turn: Turn = { ...frame, address, memory: this.#memory, sentLength: 0 };
+    const providerLane = this.#providerLaneOf(frame.lane);
+    const turn: Turn = { ...frame, address, memory: this.#memory, providerLane, sentLength: 0 };
     const request = createTurnRequest(handshake, frame.body, this.#left.signal);
     const response = await run(request, turn);
     if (response.headers.get("content-type")?.startsWith("text/event-stream") !== true) {
@@ -314,7 +337,7 @@ export class ResponsesConnection {
   }
 }
 
-type TurnOfFrame = Omit<Turn, "address" | "memory" | "sentLength" | "earlierBytes"> & {
+type TurnOfFrame = Omit<Turn, "address" | "memory" | "providerLane" | "sentLength" | "earlierBytes"> & {
   readonly body: Record<string, unknown>;
 };
 

@@ -3,6 +3,7 @@
  * handshake. So its key is checked again, and it has limits, a hold, a log entry and errors like every call.
  */
 import { GatewayError } from "../../contract/index.ts";
+import type { ProviderLane } from "../../kernel/index.ts";
 import { formatEvents } from "../../protocols/inbound.ts";
 import { createOpening, createResponseHead, toOpening } from "../../protocols/responses/client-stream.ts";
 import { expandRequest } from "../../protocols/responses/inbound.ts";
@@ -11,6 +12,7 @@ import { ResponsesRequest } from "../../protocols/responses/schema.ts";
 import { openResponses, type Responses } from "../api/responses.ts";
 import { serveExchange } from "../api/serve-exchange.ts";
 import type { HttpDeps } from "../deps.ts";
+import { addNamesOfMetadata } from "../lifecycle/agent-names.ts";
 import { callRoute, jsonBody } from "../lifecycle/call-routes.ts";
 import type { HttpCall } from "../lifecycle/http-call.ts";
 import { callHeaders } from "../lifecycle/respond.ts";
@@ -32,6 +34,8 @@ export interface Turn {
   /** Address that the connection came from. */
   readonly address: string;
   readonly memory: ConversationMemory;
+  /** Absent where turns go to providers by POST alone. */
+  readonly providerLane: ProviderLane | undefined;
   /** Characters of the events that were sent so far. */
   sentLength: number;
   /** Size of the conversation that it continues, if the connection remembers that. */
@@ -63,17 +67,19 @@ export function createTurnRoute(
       return turn.body;
     },
   });
-  const route = callRoute(deps, { path: "/responses", body, detail: {} }, async ({ call, body: request }) =>
-    turnOf(call.httpRequest).generates
-      ? serveExchange(deps, call, await openResponses(deps, call, request, responses))
-      : await prepare(deps, call, request, responses),
-  );
+  const route = callRoute(deps, { path: "/responses", body, detail: {} }, async ({ call, body: request }) => {
+    const { generates, providerLane } = turnOf(call.httpRequest);
+    if (!generates) return await prepare(deps, call, request, responses);
+    call.providerLane = providerLane;
+    return await serveExchange(deps, call, await openResponses(deps, call, request, responses));
+  });
   return { deps, route };
 }
 
 /** The request of a turn. @param signal Aborts when the connection ends. */
 export function createTurnRequest(handshake: Request, body: Record<string, unknown>, signal: AbortSignal): Request {
   const headers = new Headers([...handshake.headers].filter(([name]) => !handshakeHeaders.test(name)));
+  addNamesOfMetadata(headers, body.client_metadata);
   const { [idempotencyKeyField]: key } = body;
   if (key !== undefined && key !== null) headers.set("idempotency-key", toHeader(key));
   delete body[idempotencyKeyField];

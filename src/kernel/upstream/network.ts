@@ -1,6 +1,7 @@
 import type { MachineAddresses, Model } from "../../provider/index.ts";
 import { createPublicGet, type PublicGet } from "./download.ts";
 import { HttpClient, type TimeoutScheduler } from "./http-client.ts";
+import { ProviderLanes } from "./provider-lanes.ts";
 import { resolveHost, SsrfGuard } from "./ssrf-guard.ts";
 import { FairTurns } from "./turns.ts";
 import { createOpenWebSocket, type OpenWebSocket } from "./web-socket.ts";
@@ -29,6 +30,8 @@ export interface Network {
   readonly client: HttpClient;
   /** Opens WebSockets to providers. */
   readonly openWebSocket: OpenWebSocket;
+  /** WebSockets to providers that are kept between turns. */
+  readonly lanes: ProviderLanes;
   /** Downloads files that callers name. */
   readonly publicGet: PublicGet;
   readonly timeouts: TimeoutScheduler;
@@ -75,5 +78,6 @@ export function openNetwork(timeouts: TimeoutScheduler, now: () => number, optio
   const bounds = { ...defaultBounds, ...options.bounds };
   const { machine = {} } = options;
   const client = new HttpClient(fetch, now);
-  return { client, openWebSocket, publicGet, timeouts, turns: new FairTurns(), now, bounds, guard, machine };
+  const lanes = new ProviderLanes(now);
+  return { client, openWebSocket, lanes, publicGet, timeouts, turns: new FairTurns(), now, bounds, guard, machine };
 }

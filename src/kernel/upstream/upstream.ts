@@ -36,6 +36,7 @@ import {
   type ProviderCredential,
   type ProviderPlugin,
   type ServerEvent,
+  type SocketTurns,
   type TokenResponse,
   type Upstream,
   type UpstreamBytes,
@@ -71,7 +72,9 @@ import {
 } from "./http-client.ts";
 import { type FetchedFile, refuseFormAddresses, withFilesFor } from "./media-addresses.ts";
 import { getSilenceMs, type Network } from "./network.ts";
+import type { KeptSocket, ProviderLane, SocketPlace } from "./provider-lanes.ts";
 import { getBaseUrl, tokenBytesMax, tokenMsMax } from "./ssrf-guard.ts";
+import { TurnBySocket } from "./turn-by-socket.ts";
 import { fetchCopies, Slices, sliceBytes, socketCopies } from "./turns.ts";
 import type { WebSocketConnection } from "./web-socket.ts";
 
@@ -103,6 +106,8 @@ export interface Sender {
   readonly answerSource: Extract<JsonSource, "answer" | "longAnswer">;
   /** Holds all that the answer can be; undefined where that is held already. @throws {GatewayError} When that is not left. */
   coverAll(): Promise<void> | undefined;
+  /** Keeps a WebSocket to the provider between turns; absent: the client sends none. */
+  readonly providerLane?: ProviderLane | undefined;
   /** It opened a WebSocket, which stays open until the signal is aborted unless its plugin closes it. */
   hasSocket: boolean;
   /** A request is about to be sent. */
@@ -164,10 +169,15 @@ export class BoundUpstream implements Upstream {
   refuseEmpty(): void {
     for (const request of this.#sent.filter(({ isEmpty }) => isEmpty)) {
       request.isAnswered = false;
-      this.#sent.splice(this.#sent.indexOf(request), 1);
-      this.#sender.onRefused(request);
-      this.#wasSent = this.#sent.length > 0;
+      this.#takeBack(request);
     }
+  }
+
+  /** A request costs nothing and may be sent again. */
+  #takeBack(request: SentRequest): void {
+    this.#sent.splice(this.#sent.indexOf(request), 1);
+    this.#sender.onRefused(request);
+    this.#wasSent = this.#sent.length > 0;
   }
 
   async json<T>(path: string, body: unknown, init?: UpstreamRequestOptions): Promise<T> {
@@ -209,6 +219,11 @@ export class BoundUpstream implements Upstream {
   async events(path: string, body: unknown, init?: UpstreamRequestOptions): Promise<AsyncIterable<ServerEvent>> {
     const rest = this.#rest();
     if (rest !== undefined) await rest;
+    const { providerLane: lane } = this.#sender;
+    if (init?.socketTurns !== undefined && lane !== undefined && isRecord(body)) {
+      const answer = await this.#askInLane(lane, { path, body, turns: init.socketTurns });
+      if (answer !== undefined) return answer;
+    }
     const [response, sentRequest] = await this.#sendJson(path, body, init);
     const { streamBytesMax, answerBytesMax } = this.#network.bounds;
     const { form, body: begun } = await beginBody(new BodyReader(response, this.#limits(streamBytesMax)));
@@ -228,6 +243,118 @@ export class BoundUpstream implements Upstream {
       onTake: (event) => sentRequest.readEvent(event),
       onEnd: () => this.#onEnd(sentRequest),
     });
+  }
+
+  /** Asks by the WebSocket of a lane. `undefined`: it is to be asked by POST. */
+  async #askInLane(lane: ProviderLane, asked: AskedTurn): Promise<AsyncIterable<ServerEvent> | undefined> {
+    const place = { plugin: this.#route.plugin.name, url: this.baseUrl + asked.path, credential: this.#credential };
+    for (let count = 0; count < socketAsksMax; count++) {
+      const kept = lane.take(place);
+      const socket = kept ?? (await this.#openInLane(lane, place, asked));
+      if (socket === undefined) return undefined;
+      const answer = await this.#askBySocket(socket, asked, kept !== undefined);
+      if (answer === "nothing") lane.pause(place);
+      if (answer !== "again") return answer === "nothing" ? undefined : answer;
+    }
+    return undefined;
+  }
+
+  /** Whatever refuses the handshake, the POST that follows is answered with the reason. */
+  async #openInLane(
+    lane: ProviderLane,
+    place: SocketPlace,
+    { path, turns }: AskedTurn,
+  ): Promise<KeptSocket | undefined> {
+    if (!lane.mayOpen(place)) return undefined;
+    const { guard, openWebSocket, timeouts, now } = this.#network;
+    const { length } = this.#sent;
+    const ended = new AbortController();
+    const abort = () => ended.abort();
+    this.#signal.addEventListener("abort", abort);
+    const timeout = timeouts.schedule(now() + handshakeMsMax, abort);
+    const send = ({ route, baseUrl, path, headers }: PreparedRequest) => {
+      const url = new URL(baseUrl + path);
+      const findAddresses = () => guard.findAddresses(route, url);
+      return openWebSocket({ url, headers, protocols: [], signal: ended.signal, findAddresses });
+    };
+    try {
+      const init: UpstreamRequestOptions = { method: "GET", headers: { ...turns.headers } };
+      const [connection] = await this.#sendBy(send, path, undefined, init);
+      if (!(connection instanceof Response)) return lane.keep(connection, place);
+      cancelBody(connection);
+    } catch (error) {
+      if (this.#signal.aborted) throw error;
+    } finally {
+      timeouts.cancel(timeout);
+      this.#signal.removeEventListener("abort", abort);
+      // A handshake costs nothing.
+      for (const request of this.#sent.slice(length)) this.#takeBack(request);
+    }
+    lane.pause(place);
+    return undefined;
+  }
+
+  /**
+   * Asks by a socket and waits for the first event.
+   *
+   * @returns `again`: nothing of an answer came, and it is to be asked by another socket, or for the whole conversation. `nothing`: a new
+   *   socket was closed in place of an answer.
+   * @throws {UpstreamError} The refusal, or why no answer came from a provider that may be working on it.
+   */
+  async #askBySocket(
+    socket: KeptSocket,
+    { body, turns }: AskedTurn,
+    isKept: boolean,
+  ): Promise<AsyncIterable<ServerEvent> | "again" | "nothing"> {
+    const { frame, continues } = turns.toFrame(body, socket.before);
+    const isOwn = await this.isOwnServer();
+    const sentFrame = isOwn ? await withFilesFor(frame, (url, param) => this.#fetchFile(url, param)) : frame;
+    const text = toJsonText(sentFrame);
+    if (this.#signal.aborted) throw this.#toUpstreamError(this.#signal.reason);
+    // It was closed while the files were fetched.
+    if (socket.isClosed) return "again";
+    const request = new SentRequest(this.#route.plugin.readUsage);
+    const turn = new TurnBySocket(socket, {
+      ...this.#limits(this.#network.bounds.streamBytesMax),
+      firstMsMax: this.#silenceMsMax(this.#network.bounds.firstByteMsMax),
+      signal: this.#signal,
+      reserve: (bytes) => this.#reserveAnswer(bytes),
+      read: (message) => turns.read(message),
+      toTurn: (last, items) => ({ turn: turns.toTurn(body, last, items), continues, frameLength: text.length }),
+    });
+    const answer = new UpstreamItems<ServerEvent>({
+      body: turn,
+      parser: turn,
+      ...this.#sharing(socketCopies),
+      onTake: (event) => request.readEvent(event),
+      onEnd: () => this.#onEnd(request),
+    });
+    this.#wasAsked = true;
+    this.#wasSent = true;
+    this.#sender.onSent(request, this.#network.now());
+    this.#sent.push(request);
+    try {
+      await turn.send(text);
+      const first = await answer.readFirst();
+      request.hasBegun = true;
+      const { refusal } = turn;
+      if (refusal === undefined && first !== undefined) return answer;
+      if (refusal !== undefined) {
+        answer.cancel();
+        this.#takeBack(request);
+        if (refusal.reason === "ended") socket.close();
+        else socket.forget();
+        if (refusal.reason === "ended" || (refusal.reason === "forgotten" && continues)) return "again";
+        const { status, headers } = refusal;
+        throw await this.#readRefusal(new Response(turn.refusalText, { status, headers }));
+      }
+    } catch (error) {
+      const isCut = this.#signal.aborted || this.#timedOut || !socket.isClosed;
+      // A new socket that broke off may have brought the request to its provider; one that was kept was dead before.
+      if (isCut || (!isKept && socket.closedBy === undefined)) throw error;
+    }
+    this.#takeBack(request);
+    return isKept ? "again" : "nothing";
   }
 
   /**
@@ -670,13 +797,24 @@ interface UpstreamItemsOptions<Item> {
 class UpstreamItems<Item> implements AsyncIterable<Item>, BatchReader<Item> {
   readonly [readsBatches] = true;
   readonly #options: UpstreamItemsOptions<Item>;
+  #first: readonly Item[] | undefined;
   #hasEnded = false;
 
   constructor(options: UpstreamItemsOptions<Item>) {
     this.#options = options;
   }
 
+  /** The first items, which are read again afterwards; `undefined` where there are none. */
+  async readFirst(): Promise<readonly Item[] | undefined> {
+    do this.#first = await this.read();
+    while (this.#first?.length === 0);
+    return this.#first;
+  }
+
   async read(): Promise<readonly Item[] | undefined> {
+    const first = this.#first;
+    this.#first = undefined;
+    if (first !== undefined && first.length > 0) return first;
     if (this.#hasEnded) return undefined;
     const { body, parser, slices } = this.#options;
     try {
@@ -813,6 +951,18 @@ class UpstreamSocket extends UpstreamItems<WebSocketMessage> implements Upstream
     this.cancel();
   }
 }
+
+/** A request for a turn. */
+interface AskedTurn {
+  readonly path: string;
+  readonly body: Record<string, unknown>;
+  readonly turns: SocketTurns;
+}
+
+/** By a socket that was kept, by it for the whole conversation, and by a new one. */
+const socketAsksMax = 3;
+/** Where something between swallows a handshake, the turn goes by POST after this. */
+const handshakeMsMax = 10_000;
 
 /** The error for a whole answer that cannot be read. What came of it is owed. */
 function toUnreadable(cause: unknown, text: string, { status }: Response, request: SentRequest): UpstreamError {

@@ -13,6 +13,7 @@ export interface GatewaySnapshot {
   shedCount(): number;
   /** Open WebSockets of clients. */
   socketCount(): number;
+  providerSocketCount(): number;
   /** Whether the process is shutting down. */
   isDraining(): boolean;
   isSandbox(): boolean;
@@ -131,6 +132,9 @@ export function addLoadMetrics(registry: Registry, snapshot: GatewaySnapshot): v
     read: () => [[{}, snapshot.shedCount()]],
   });
   addValue(registry, "modelgate_websockets", "Open WebSockets of clients", () => snapshot.socketCount());
+  addValue(registry, "modelgate_provider_websockets", "WebSockets to providers that are kept between turns", () =>
+    snapshot.providerSocketCount(),
+  );
   addValue(registry, "modelgate_draining", "1 while the process shuts down and lets calls finish", () =>
     snapshot.isDraining() ? 1 : 0,
   );

@@ -104,6 +104,13 @@ export interface ResponsesOptions extends RequestOptions {
   inputTokens?: boolean;
   /** The provider also has `POST /responses/compact`. */
   compact?: boolean;
+  /** Whether it is sent the client's `client_metadata`, such as Codex' names of session, thread and turn. Default false. */
+  clientMetadata?: boolean;
+  /**
+   * Whether `GET /responses` of the provider opens WebSockets. Turns that a client sends by WebSocket then go by one, too. In a plugin it
+   * is said of the provider's own public server; in a model's row of any server. Default false.
+   */
+  responsesWebSocket?: boolean;
 }
 
 /** Options of an embedding provider. */
@@ -208,6 +215,8 @@ export const openaiModelOptions: ModelOptions = {
   usageIn: "text",
   inputTokens: "boolean",
   compact: "boolean",
+  clientMetadata: "boolean",
+  responsesWebSocket: "boolean",
   verbose: "boolean",
   events: "boolean",
   partialImages: "boolean",

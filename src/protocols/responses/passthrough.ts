@@ -18,6 +18,7 @@ import { changeTools, dropPaidTools, hasOnly, listTools, withoutTools } from "..
 import { classifyError, classifyResponseFailure } from "../upstream-errors.ts";
 import { ResponsesRepair } from "./repair.ts";
 import { ResponsesRequest } from "./schema.ts";
+import { responsesTurns } from "./socket-turns.ts";
 
 /**
  * Tools that the client runs, or that cost nothing beside the tokens that are counted. The others (searches, containers,
@@ -50,7 +51,8 @@ export function responsesHandlers(defaults: ResponsesOptions): NativeResponses {
       const body = withCacheKey(toResponsesBody(call, options), call, options);
       const { upstream } = call;
       const path = "/responses";
-      const content = body.stream === true ? await upstream.events(path, body) : await upstream.json(path, body);
+      const init = hasWebSocket(call, options) ? { socketTurns: responsesTurns } : undefined;
+      const content = body.stream === true ? await upstream.events(path, body, init) : await upstream.json(path, body);
       return { content: content as NativeAnswer["content"], readUsage: readResponsesUsage };
     },
     ...(defaults.compact === true && {
@@ -72,6 +74,12 @@ export function responsesHandlers(defaults: ResponsesOptions): NativeResponses {
   };
 }
 
+/** A server of the operator's own has WebSockets only where the model's row says so. */
+function hasWebSocket({ model, isOwnServer }: Call<NativeRequest>, options: ResponsesOptions): boolean {
+  const ofRow = isRecord(model.options) && model.options.responsesWebSocket === true;
+  return options.responsesWebSocket === true && (ofRow || isOwnServer !== true);
+}
+
 /**
  * The body to send. Nothing is stored under the operator's account, which all callers share: a model that reasons gives its
  * reasoning to the client instead, sealed.
@@ -89,6 +97,8 @@ function toResponsesBody(
   const covered = withCoveredLifetimes(requested, { model, keepsLonger, warn });
   const body = toBody({ request: covered, model, warn }, { ...options, pass });
   body.store = false;
+  // It names people's machines and projects.
+  if (options.clientMetadata !== true) delete body.client_metadata;
   if (Array.isArray(body.input) && body.input.some(isLostThought)) {
     body.input = body.input.filter((item) => !isLostThought(item));
   }

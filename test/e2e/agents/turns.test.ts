@@ -1,13 +1,15 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type AgentName, type Agents, prepareAgents } from "../../support/agents.ts";
 import { useAgentsGateway } from "../../support/agents-gateway.ts";
-import { ownerEmail } from "../../support/gateway.ts";
+import { fillWallet, ownerEmail, startGateway } from "../../support/gateway.ts";
+import { openCliStore } from "../../support/ledger-view.ts";
 import { prepareMsMax } from "../../support/prepare-once.ts";
 import { thoughtText } from "../../support/providers/script.ts";
 import type { ScriptedRequest } from "../../support/scripted-providers.ts";
+import { manifestOf, startSocketProvider } from "../../support/socket-provider.ts";
 import { startTokenIssuer } from "../../support/token-issuer.ts";
 
 const made = "made.txt";
@@ -82,6 +84,34 @@ test.each(providers)("Codex runs a tool over one WebSocket on a model of %s, eac
   expects[provider](first, second, "exec_command");
   const { calls, open } = ledger.counts();
   expect([calls - before, open]).toEqual([2, 0]);
+});
+
+test("Codex runs a tool over one WebSocket, and the gateway over one to its provider, which gets each item once", async () => {
+  if (agents.missing !== undefined) return;
+  const home = mkdtempSync(join(tmpdir(), "modelgate-native-"));
+  const provider = startSocketProvider();
+  mkdirSync(join(home, "plugins"));
+  writeFileSync(join(home, "plugins/lab.json"), JSON.stringify(manifestOf(provider, "lab", { reasoning: true })));
+  const gateway = await startGateway({ home, env: { LAB_API_KEY: "sk-lab" } });
+  await fillWallet(gateway);
+  provider.plan = { name: "exec_command", input: { cmd: "true" }, turns: 9 };
+  const options = { origin: gateway.origin, key: gateway.key, model: "lab-1", codexProvider: webSockets };
+  const run = await agents.run("codex", "Do what there is to do, please", options);
+  expect([run.code, run.stdout]).toEqual([0, expect.stringContaining("The tool said: ")]);
+  expect(run.stderr).not.toMatch(/falling back|reconnecting/i);
+  expect(provider.faults).toEqual([]);
+  expect(provider.handshakes.length).toBe(1);
+  expect(provider.seen.length).toBe(10);
+  // The result of the tool alone, under the response that asked for it.
+  expect(provider.seen.slice(1).map(({ frame }) => [frame.previous_response_id, frame.input.length])).toEqual(
+    Array.from({ length: 9 }, (_, index) => [`resp_native_${index + 1}`, 1]),
+  );
+  const store = openCliStore(home);
+  expect(store.counts()).toMatchObject({ calls: 10, open: 0 });
+  store.close();
+  await gateway.stop();
+  await provider.stop();
+  rmSync(home, { recursive: true, force: true });
 });
 
 test("Codex that prefers a WebSocket asks for one once, and goes on by events where a proxy does not hand it on", async () => {

@@ -52,6 +52,8 @@ describe("/metrics on a port of its own", () => {
     expect(await count()).toBe(1);
     client.close();
     await until(async () => (await count()) === 0);
+    const ofProviders = sampleOf(readScrape(await (await fetch(address)).text()), "modelgate_provider_websockets");
+    expect(ofProviders).toBe(0);
   });
 
   test("the last bucket of each histogram equals its count", () => {

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { connect } from "node:net";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
-import { ResponsesClient } from "../../support/responses-client.ts";
+import { frameOf, openWithoutReading, ResponsesClient, webSocketHandshake } from "../../support/responses-client.ts";
 import {
   answerInText,
   type ScriptedProviders,
@@ -46,8 +46,7 @@ function hold({ upstream }: Bench): () => void {
   return resolve;
 }
 
-const handshake = { connection: "Upgrade", upgrade: "websocket", "sec-websocket-version": "13" };
-const complete = { ...handshake, "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==" };
+const complete = webSocketHandshake;
 
 /** The head of the answer to a GET, which `fetch` would read on after an upgrade. */
 async function answerTo({ gateway }: Bench, headers: Record<string, string>): Promise<string> {
@@ -202,7 +201,7 @@ describe("a client that", () => {
         }),
         { headers: { "content-type": "text/event-stream" } },
       );
-    const socket = await openWithoutReading(bench);
+    const socket = await openWithoutReading(bench.gateway);
     socket.write(frameOf(JSON.stringify(create)));
     await until(() => sent > 0);
     let before = -1;
@@ -232,23 +231,3 @@ describe("a client that", () => {
     expect((await bench.open().then((other) => other.turn(turn))).type).toBe("response.completed");
   });
 });
-
-/** A connection whose client takes no byte after the handshake. */
-async function openWithoutReading({ gateway }: Bench) {
-  const { hostname, port, host, pathname } = new URL(`${gateway.baseUrl}/responses`);
-  const socket = connect(Number(port), hostname);
-  const headers = { host, ...complete, authorization: `Bearer ${gateway.key}` };
-  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-  socket.write(`GET ${pathname} HTTP/1.1\r\n${lines.join("")}\r\n`);
-  await new Promise((resolve) => socket.once("data", resolve));
-  socket.pause();
-  socket.on("error", () => undefined);
-  return socket;
-}
-
-/** A short text frame of a client, with a mask of zeros. */
-function frameOf(text: string): Uint8Array {
-  const payload = new TextEncoder().encode(text);
-  const head = payload.length < 126 ? [payload.length | 0x80] : [126 | 0x80, payload.length >> 8, payload.length & 255];
-  return Uint8Array.from([0x81, ...head, 0, 0, 0, 0, ...payload]);
-}

@@ -305,4 +305,58 @@ describe("each turn is a call", () => {
       .executeTakeFirstOrThrow();
     expect(row).toEqual({ session: "s-1", tag: "t-1", end_user: "u-1" });
   });
+
+  /** The row of the last call. */
+  const lastNames = () =>
+    gateway.store.db
+      .selectFrom("call_rows")
+      .select(["session", "agent", "parent_agent"])
+      .orderBy("seq", "desc")
+      .executeTakeFirstOrThrow();
+  const ofTurn = (names: object) => ({ "x-codex-turn-metadata": JSON.stringify(names) });
+
+  test.each<[string, Record<string, string>, object, object]>([
+    [
+      "its metadata",
+      {},
+      ofTurn({ session_id: "s-2", thread_id: "t-3", parent_thread_id: "t-2", turn_id: "u-1" }),
+      { session: "s-2", agent: "t-3", parent_agent: "t-2" },
+    ],
+    [
+      "members of its metadata",
+      {},
+      { "session-id": "s-2", "thread-id": "t-3", "x-codex-parent-thread-id": "s-2" },
+      { session: "s-2", agent: "t-3", parent_agent: null },
+    ],
+    ["the first thread of a session", {}, { session_id: "s-2", thread_id: "s-2" }, { session: "s-2", agent: null }],
+    [
+      "the handshake before its metadata",
+      { "session-id": "s-1", "thread-id": "t-1" },
+      ofTurn({ session_id: "s-2", thread_id: "t-3" }),
+      { session: "s-1", agent: "t-1" },
+    ],
+    [
+      "nothing that can be a name",
+      {},
+      { "session-id": "a\nb", "thread-id": 7, ...ofTurn([]) },
+      { session: null, agent: null },
+    ],
+  ])("whose session and agent are those of %s", async (_, headers, client_metadata, names) => {
+    const client = await open(headers);
+    expect(await client.turn({ ...body, client_metadata })).toMatchObject({ type: "response.completed" });
+    client.close();
+    expect(await lastNames()).toMatchObject(names);
+  });
+
+  test("whose client_metadata goes to OpenAI alone", async () => {
+    const client_metadata = ofTurn({ session_id: "s-2" });
+    const client = await open();
+    for (const model of Object.values(models)) await client.turn({ ...body, model, client_metadata });
+    client.close();
+    expect(upstream.seen.map(({ body: sent }) => sent.client_metadata)).toEqual([
+      client_metadata,
+      undefined,
+      undefined,
+    ]);
+  });
 });

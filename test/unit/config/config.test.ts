@@ -31,6 +31,7 @@ describe("readConfig", () => {
       callRetentionDays: 90,
       responsesTtlMinutes: 60,
       responsesWebSockets: "on",
+      providerWebSockets: "on",
       responsesMaxMb: 64,
       filesMaxMb: 1024,
       maxKeysPerAccount: 1000,
