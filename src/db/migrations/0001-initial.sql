@@ -792,6 +792,7 @@ create table alert_channels (
   id text not null primary key,
   owner text not null,
   kind text not null,
+  name text not null,
   label text not null,
   target blob not null,
   rules text,
