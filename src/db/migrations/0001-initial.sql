@@ -257,6 +257,8 @@ create table budgets (
 
 create index budgets_of_account on budgets (account_id, created_at);
 
+create index budgets_by_creation on budgets (created_at, id);
+
 create table model_limits (
   id text not null primary key,
   account_id text not null,
