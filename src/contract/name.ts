@@ -53,3 +53,10 @@ export function toName(text: string): string | undefined {
   const name = text.toWellFormed().replaceAll(unsafe, " ").trim().slice(0, nameLengthMax).trim();
   return name === "" ? undefined : name;
 }
+
+/** An address that mail is sent from or to. */
+export const Address = Type.String({
+  pattern: "^[^\\s@<>,]{1,64}@[^\\s@<>,]{1,189}$",
+  title: "name@host",
+  maxLength: 254,
+});

@@ -71,10 +71,15 @@ export function isInPeriod(now: number, budgets = "budgets"): RawBuilder<SqlBool
  * a day of silence.
  */
 export function isInRun(now: number): RawBuilder<SqlBool> {
+  const isSame = (other: string) =>
+    sql.raw(`${other}.account_id = spending.account_id and ${other}.subject_id = spending.subject_id
+      and ${other}.name = spending.name`);
+  // As the view session_spending tells runs. An engine computes the view as a whole where it cannot pass on the name of a row.
   return sql<SqlBool>`${isInPeriod(now)} and (budgets.budget_period <> 'session' or spending.day >= (
-    select case when max(last_at) >= ${sql.lit(now - dayMs)} then max(run) end from session_spending as running
-    where running.account_id = spending.account_id and running.subject_id = spending.subject_id
-      and running.name = spending.name))`;
+    select max(begun.day) from spending as begun where ${isSame("begun")} and begun.last_at is not null
+      and exists (select 1 from spending as latest where ${isSame("latest")} and latest.last_at >= ${sql.lit(now - dayMs)})
+      and not exists (select 1 from spending as earlier where ${isSame("earlier")} and earlier.day < begun.day
+        and earlier.last_at >= begun.first_at - ${sql.lit(dayMs)})))`;
 }
 
 /** The amount of a row of `budgets` with its raise, while that lasts. */

@@ -926,7 +926,8 @@ interface AlertChannelsTable {
   id: string;
   owner: string;
   kind: "webhook" | "email" | "slack" | "pagerduty" | "teams" | "discord";
-  /** Its name in the dashboard; no secret. */
+  name: string;
+  /** Where it leads, without secrets. */
   label: string;
   /** Encrypted JSON: address and secret. */
   target: Uint8Array;

@@ -24,6 +24,8 @@ export interface Field<Row> {
   readonly apiName?: string;
   /** The flag of commands; absent: its name. */
   readonly flag?: string;
+  /** Answers do not have it, such as a secret; its flag reads standard input for `-`. */
+  readonly isWriteOnly?: true;
 }
 
 export type Fields<Row> = Readonly<Record<string, Field<Row>>>;
@@ -72,7 +74,10 @@ export type Changeable<F extends Fields<never>> = {
 /** The columns of fields. */
 export type ColumnsOf<Row, F extends Fields<never>> = Pick<Row, F[keyof F]["column"] & keyof Row>;
 /** The values of fields in an answer: none is absent. */
-export type JsonOf<F extends Fields<never>> = Required<Static<TObject<Schemas<F>>>>;
+export type JsonOf<F extends Fields<never>> = Required<Static<TObject<Schemas<Shown<F>>>>>;
+type Shown<F extends Fields<never>> = {
+  [Name in keyof F as F[Name] extends { readonly isWriteOnly: true } ? never : Name]: F[Name];
+};
 
 /** Types fields by the row that has them. */
 export const defineFields =
@@ -109,9 +114,10 @@ export function changeFields<F extends Fields<never>>(fields: F): Changeable<F> 
   return mapFields(changeable, ({ schema }) => Type.Optional(schema)) as Changeable<F>;
 }
 
-/** The properties of an answer: each is there. */
+/** The properties of an answer: each is there, except what is never shown. */
 export function answerFields(fields: Fields<never>): TProperties {
-  return Type.Required(Type.Object(mapFields(fields, ({ schema }) => schema))).properties;
+  const shown = Object.fromEntries(Object.entries(fields).filter(([, { isWriteOnly }]) => isWriteOnly !== true));
+  return Type.Required(Type.Object(mapFields(shown, ({ schema }) => schema))).properties;
 }
 
 /** Columns of a thing without any of these fields: all are null. */
@@ -144,7 +150,8 @@ export function toColumns<Row, F extends Fields<Row>>(
 
 /** The values of columns in JSON; those that are not there are `null`. */
 export function toJson<Row, F extends Fields<Row>>(fields: F, row: Partial<Row>): JsonOf<F> {
-  const entries = Object.entries(fields).map(([name, { column, unit }]) => {
+  const shown = Object.entries(fields).filter(([, { isWriteOnly }]) => isWriteOnly !== true);
+  const entries = shown.map(([name, { column, unit }]) => {
     const value = row[column as keyof Row] ?? null;
     if (value === null || value === unit?.none) return [name, null];
     return [name, unit === undefined ? value : unit.toJson(value)];

@@ -85,8 +85,12 @@ function describeLine({ at, kind, nanodollars, note, balanceNanodollars }: State
 
 /** The statement of an account in one line; amounts add up to the closing balance. */
 export function describeWalletSums(sums: WalletSums, head: StatementOf) {
+  return { ...describeHead(head), ...describeAmounts(sums) };
+}
+
+/** The amounts of a statement in one line. */
+export function describeAmounts(sums: WalletSums) {
   return {
-    ...describeHead(head),
     opening_usd: formatUsd(sums.openingNanodollars),
     credits_usd: formatUsd(sums.creditsNanodollars),
     debits_usd: formatUsd(sums.debitsNanodollars),

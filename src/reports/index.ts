@@ -7,6 +7,7 @@ export {
 } from "./describe-request.ts";
 export { describeSession } from "./describe-session.ts";
 export {
+  describeAmounts,
   describeStatement,
   describeWalletSums,
   isMonth,
@@ -68,6 +69,7 @@ export {
   readMonthlyStatement,
   readStatement,
   readStatements,
+  readStatementTotals,
   readTransactions,
   type StatementLine,
   type WalletTransaction,
@@ -83,6 +85,7 @@ export {
   type Rank,
   readFigures,
   readGroups,
+  readGroupsBefore,
   readKeyCosts,
   readLosses,
   readSum,

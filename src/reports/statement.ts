@@ -145,6 +145,16 @@ export async function readStatements(
   return { rows, next: accounts.length < limit ? undefined : accounts.at(-1)?.id };
 }
 
+/** The sums of all accounts together. @param span First moment of the month, and first moment of the next month. */
+export async function readStatementTotals(
+  { db }: Pick<Store, "db">,
+  span: { readonly from: number; readonly until: number },
+): Promise<WalletSums> {
+  const { byHand, charges } = sumsQueries({ db }, span);
+  const [hand, spent] = await Promise.all([byHand.executeTakeFirst(), charges.executeTakeFirst()]);
+  return toWalletSums(hand, spent);
+}
+
 /**
  * The sums of several accounts, by their ids. Accounts without any movement until the end of the span are left out.
  *
@@ -153,50 +163,54 @@ export async function readStatements(
 async function readWalletSums(
   { db }: Pick<Store, "db">,
   accountIds: readonly string[],
-  { from, until }: { from: number; until: number },
+  span: { readonly from: number; readonly until: number },
 ): Promise<ReadonlyMap<string, WalletSums>> {
   if (accountIds.length === 0) return new Map();
+  const all = sumsQueries({ db }, span);
+  const [byHand, charges] = await Promise.all([
+    all.byHand.select("account_id").where("account_id", "in", accountIds).groupBy("account_id").execute(),
+    all.charges.select("account_id").where("account_id", "in", accountIds).groupBy("account_id").execute(),
+  ]);
+  const handOf = new Map(byHand.map((row) => [row.account_id, row]));
+  const chargesOf = new Map(charges.map((row) => [row.account_id, row]));
+  const ids = new Set([...handOf.keys(), ...chargesOf.keys()]);
+  return new Map([...ids].map((id) => [id, toWalletSums(handOf.get(id), chargesOf.get(id))]));
+}
+
+/** What was credited, debited and charged until the end of a month: before it, and in it. */
+function sumsQueries({ db }: Pick<Store, "db">, { from, until }: { readonly from: number; readonly until: number }) {
   const [startDay, endDay] = [dayOf(from), dayOf(until)];
   const sumIf = (condition: RawBuilder<unknown>, amount: RawBuilder<unknown>) =>
     sql<number>`coalesce(cast(sum(case when ${condition} then ${amount} else 0 end) as bigint), 0)`;
   const moved = sql`amount_nanodollars`;
-  const [byHand, charges] = await Promise.all([
-    db
+  return {
+    byHand: db
       .selectFrom("transactions")
       .select([
-        "account_id",
         sumIf(sql`at < ${from}`, moved).as("before"),
         sumIf(sql`at >= ${from} and amount_nanodollars > 0`, moved).as("credits"),
         sumIf(sql`at >= ${from} and amount_nanodollars < 0`, moved).as("debits"),
       ])
-      .where("account_id", "in", accountIds)
-      .where("at", "<", until)
-      .groupBy("account_id")
-      .execute(),
-    db
+      .where("at", "<", until),
+    charges: db
       .selectFrom("daily_charges")
       .select([
-        "account_id",
         sumIf(sql`day < ${startDay}`, sql`charged_nanodollars`).as("before"),
         sumIf(sql`day >= ${startDay}`, sql`charged_nanodollars`).as("charges"),
       ])
-      .where("account_id", "in", accountIds)
-      .where("day", "<", endDay)
-      .groupBy("account_id")
-      .execute(),
-  ]);
-  const sums = new Map<string, WalletSums>();
-  const chargesOf = new Map(charges.map((row) => [row.account_id, row]));
-  for (const id of new Set([...byHand, ...charges].map((row) => row.account_id))) {
-    const hand = byHand.find((row) => row.account_id === id);
-    const spent = chargesOf.get(id);
-    const openingNanodollars = Number(hand?.before ?? 0) - Number(spent?.before ?? 0);
-    const [creditsNanodollars, debitsNanodollars] = [Number(hand?.credits ?? 0), Number(hand?.debits ?? 0)];
-    const chargesNanodollars = 0 - Number(spent?.charges ?? 0);
-    const closingNanodollars = openingNanodollars + creditsNanodollars + debitsNanodollars + chargesNanodollars;
-    sums.set(id, { openingNanodollars, creditsNanodollars, debitsNanodollars, chargesNanodollars, closingNanodollars });
-  }
-  return sums;
+      .where("day", "<", endDay),
+  };
+}
+
+function toWalletSums(
+  hand: { readonly before: number; readonly credits: number; readonly debits: number } | undefined,
+  spent: { readonly before: number; readonly charges: number } | undefined,
+): WalletSums {
+  const openingNanodollars = Number(hand?.before ?? 0) - Number(spent?.before ?? 0);
+  const [creditsNanodollars, debitsNanodollars] = [Number(hand?.credits ?? 0), Number(hand?.debits ?? 0)];
+  const chargesNanodollars = 0 - Number(spent?.charges ?? 0);
+  const closingNanodollars = openingNanodollars + creditsNanodollars + debitsNanodollars + chargesNanodollars;
+  return { openingNanodollars, creditsNanodollars, debitsNanodollars, chargesNanodollars, closingNanodollars };
 }
 
 /** A movement of a wallet other than the charge of a call. */

@@ -225,6 +225,25 @@ export async function readGroups(
   return { groups, count };
 }
 
+/**
+ * Reads the figures of these groups in an earlier span, in their order. A group without requests there has zeros.
+ *
+ * @param groups As {@link readGroups} has chosen them.
+ */
+export async function readGroupsBefore(
+  { db, shared }: Pick<Store, "db" | "shared">,
+  filter: StatisticsFilter,
+  { from, until }: HourSpan,
+  { group, groups }: { readonly group: StatisticsGroup; readonly groups: readonly StatisticsOfGroup[] },
+): Promise<readonly (readonly number[])[]> {
+  const source = { db, isEmbedded: !shared, ...toSource(filter, group) };
+  const starts = Array.from({ length: Math.max(0, until - from) }, (_, place) => from + place);
+  const parts = toWholeDays({ filter, hours: 1, starts }).filter((part) => part.starts.length > 0);
+  const rows = groups.map(({ value, accountId: account }) => ({ value, account }));
+  const figures = await readFiguresOf(source, parts, rows, "0");
+  return rows.map((row) => sumFigures(figures.get(toKey(row))?.values() ?? []));
+}
+
 type Figures = Readonly<Record<string, number>>;
 
 /** Where the rows of a group are. */

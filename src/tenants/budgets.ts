@@ -54,6 +54,7 @@ export interface SpentBySubject {
 /** Stands in place of the id of an account for the budgets of the gateway, over each account. */
 export const eachAccount = "";
 
+const dayMs = 86_400_000;
 /** Budgets of one account: each call is compared with all of them. */
 export const budgetsMax = 1000;
 /** As long as a name can be that a call is counted by. */
@@ -412,12 +413,89 @@ function budgetsInUse(db: Store["db"], now: number) {
     .where("keys.revoked_at", "is", null);
 }
 
-/** The budgets with any spending, each with its largest spender. The spenders come first, so each finds its budget by the key. */
-function spentOfNearest(db: Store["db"], { limit, now }: { limit: number; now: number }) {
+/** How many more budgets than wanted are looked at first. Some of them are not in use, or have spent less than they may have. */
+const candidatesMore = 100;
+/** With more candidates all budgets are looked at: a statement has only so many parameters. */
+const candidatesMax = 8000;
+
+/**
+ * The budgets with any spending, each with its largest spender. To find the largest spender of every budget takes most of a second for
+ * tens of thousands of them, so it is found for those alone whose spending can be among the nearest.
+ */
+async function spentOfNearest(db: Store["db"], { limit, now }: { limit: number; now: number }) {
+  const ofGateway = await db.selectFrom("budgets").select("id").where("account_id", "=", eachAccount).limit(1).execute();
+  const hasOfGateway = ofGateway.length > 0;
+  for (let count = limit + candidatesMore; count <= candidatesMax; count *= 2) {
+    const candidates = await readCandidates(db, { limit: count + 1, now });
+    const next = candidates[count];
+    const ids = candidates.slice(0, count).map(({ id }) => id);
+    const rows = await readSpent(db, { limit, now, ids, hasOfGateway });
+    const last = rows[limit - 1];
+    if (next === undefined || (last !== undefined && toSpentShare(last) >= Number(next.share))) return rows;
+  }
+  return await readSpent(db, { limit, now, hasOfGateway });
+}
+
+function toSpentShare({ spent, amount }: { readonly spent: number; readonly amount: number }): number {
+  return Number(amount) === 0 ? 1 : Number(spent) / Number(amount);
+}
+
+/**
+ * The budgets of accounts with the largest shares that they can have spent: names with a budget of their own count as well, and
+ * every day of a session that is running. Each is a few steps down the key of what was spent.
+ */
+function readCandidates(db: Store["db"], { limit, now }: { limit: number; now: number }) {
+  const ofOwner = sql`spending.account_id = owner.no and ${isInPeriod(now)}`;
+  const mostOfKeys = sql`(select max(total) from (
+    select sum(spending.spent_nanodollars) as total from keys join payers as key on key.id = keys.id
+    join spending on spending.subject_id = key.no and spending.name = '' and ${ofOwner}
+    where keys.account_id = budgets.account_id and (budgets.name is null or keys.id = budgets.name)
+    group by key.no) as sums)`;
+  const mostOfNames = sql`(select max(total) from (
+    select sum(spending.spent_nanodollars) as total from spending
+    where spending.subject_id = budgets.no and ${ofOwner} group by spending.name
+    having budgets.budget_period <> 'session' or max(spending.last_at) >= ${sql.lit(now - dayMs)}) as sums)`;
+  const own = sql`(select sum(spending.spent_nanodollars) from spending
+    where spending.subject_id = owner.no and spending.name = '' and ${ofOwner})`;
+  const most = sql<number | null>`case budgets.subject when 'account' then ${own} when 'team' then ${own}
+    when 'key' then ${mostOfKeys} else ${mostOfNames} end`;
+  return db
+    .selectFrom(
+      db
+        .selectFrom("budgets")
+        .innerJoin("payers as owner", "owner.id", "budgets.account_id")
+        .select(["budgets.id", "budgets.created_at", raisedBudget(now).as("amount"), most.as("most")])
+        .as("candidates"),
+    )
+    .select(["id", sql<number>`cast(coalesce(most * 1.0 / nullif(amount, 0), 1.0) as double precision)`.as("share")])
+    .where("most", "is not", null)
+    .orderBy("share", "desc")
+    .orderBy("created_at")
+    .orderBy("id")
+    .limit(limit)
+    .execute();
+}
+
+interface SpentWanted {
+  readonly limit: number;
+  readonly now: number;
+  /** These budgets of accounts, and those of the gateway; absent: all. */
+  readonly ids?: readonly string[];
+  /** Whether the gateway has budgets: for them an engine would begin with all accounts. */
+  readonly hasOfGateway: boolean;
+}
+
+function readSpent(db: Store["db"], { limit, now, ids, hasOfGateway }: SpentWanted) {
   const byNames = (isOfGateway: boolean) =>
-    spentByNames(db, now, isOfGateway).where("accounts.disabled_at", "is", null);
-  const byKeys = (isOfGateway: boolean) => spentByKeys(db, now, isOfGateway).where("keys.revoked_at", "is", null);
-  const spenders = byNames(false).unionAll(byNames(true)).unionAll(byKeys(false)).unionAll(byKeys(true));
+    spentByNames(db, now, isOfGateway)
+      .where("accounts.disabled_at", "is", null)
+      .$if(!isOfGateway && ids !== undefined, (query) => query.where("budgets.id", "in", someOf(ids)));
+  const byKeys = (isOfGateway: boolean) =>
+    spentByKeys(db, now, isOfGateway)
+      .where("keys.revoked_at", "is", null)
+      .$if(!isOfGateway && ids !== undefined, (query) => query.where("budgets.id", "in", someOf(ids)));
+  const ofAccounts = byNames(false).unionAll(byKeys(false));
+  const spenders = hasOfGateway ? ofAccounts.unionAll(byNames(true)).unionAll(byKeys(true)) : ofAccounts;
   const place = sql<number>`row_number() over (partition by budget_id order by spent desc, account, subject_name)`;
   const share = sql`ranked.spent * 1.0 / nullif(${raisedBudget(now)}, 0)`;
   return budgetsInUse(db, now)
@@ -434,6 +512,11 @@ function spentOfNearest(db: Store["db"], { limit, now }: { limit: number; now: n
     .orderBy("budgets.id")
     .limit(limit)
     .execute();
+}
+
+/** A list must not be empty. */
+function someOf(ids: readonly string[] = []): readonly string[] {
+  return ids.length === 0 ? [""] : ids;
 }
 
 /** The id that a budget has which `budget_usd` of its account or key shows; undefined for others. */

@@ -134,6 +134,7 @@ export {
 } from "./pages.ts";
 export {
   findMembers,
+  findTeamsWithoutAdmin,
   findTwoPeople,
   listPeople,
   listTeamsOf,

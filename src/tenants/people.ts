@@ -117,6 +117,55 @@ export async function findMembers(
   return members;
 }
 
+/** A team that nobody can manage. */
+export interface TeamWithoutAdmin {
+  readonly id: string;
+  readonly email: string;
+  readonly name: string | null;
+}
+
+/**
+ * Finds the teams none of whose admins can sign in, such as after the only one was disabled or has left; the oldest first. A project
+ * that never had people is none of them.
+ *
+ * @param accountIds Among these accounts; absent: among all.
+ */
+export async function findTeamsWithoutAdmin(
+  { db }: Pick<Store, "db">,
+  { accountIds, limit }: { readonly accountIds?: readonly string[]; readonly limit?: number } = {},
+): Promise<TeamWithoutAdmin[]> {
+  if (accountIds?.length === 0) return [];
+  let query = db
+    .selectFrom("accounts")
+    .select(["accounts.id", "accounts.email", "accounts.name"])
+    .where("accounts.disabled_at", "is", null)
+    .where(({ exists, selectFrom, or, eb }) =>
+      or([
+        eb("accounts.founded_by", "is not", null),
+        exists(selectFrom("memberships").select("user_id").whereRef("memberships.account_id", "=", "accounts.id")),
+      ]),
+    )
+    .where(({ not, exists, selectFrom }) =>
+      not(exists(selectFrom("users").select("users.id").whereRef("users.account_id", "=", "accounts.id"))),
+    )
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom("memberships as admins")
+            .innerJoin("users", "users.id", "admins.user_id")
+            .innerJoin("accounts as own", "own.id", "users.account_id")
+            .select("admins.user_id")
+            .whereRef("admins.account_id", "=", "accounts.id")
+            .where("admins.role", "=", "admin")
+            .where("own.disabled_at", "is", null),
+        ),
+      ),
+    );
+  if (accountIds !== undefined) query = query.where("accounts.id", "in", accountIds);
+  query = query.orderBy("accounts.created_at").orderBy("accounts.id");
+  return await (limit === undefined ? query : query.limit(limit)).execute();
+}
+
 /** Person who changes a team: one of its admins, or an operator of the gateway. */
 export interface TeamAdministrator extends Administrator {
   readonly isOperator: boolean;

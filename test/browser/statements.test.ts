@@ -27,6 +27,7 @@ describe.skipIf(!hasChromium)("a customer who asks why, and month end", () => {
       await page.getByRole("link", { name: "Statements" }).click();
       await seeHeading(page, "Statements");
       await page.getByRole("row", { name: /^fay@example\.org \$0\.00 \$20\.00/ }).waitFor();
+      await page.getByRole("row", { name: /^All accounts \$0\.00 \$20\.00/ }).waitFor();
       expect(await findViolations(page)).toEqual([]);
       await page.getByRole("link", { name: "fay@example.org" }).click();
       await seeHeading(page, "Statement");

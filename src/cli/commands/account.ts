@@ -2,11 +2,11 @@ import { commandLine, createAudited } from "../../audit/index.ts";
 import { getPublicOrigin } from "../../config/index.ts";
 import { accountLabel, toRealEmail } from "../../contract/index.ts";
 import { makeTemporaryPassword } from "../../identity/index.ts";
-import { readWalletState } from "../../ledger/index.ts";
 import { toTerminalLine } from "../../lib/terminal-text.ts";
 import { type Account, countKeysElsewhere, readRoles, roles } from "../../tenants/index.ts";
 import { defineCommand, UsageError } from "../command.ts";
-import { accountOutput, columns, formatLink, toIsoTime, walletOutput } from "../lib/format.ts";
+import { formatAccountFacts, readAccountFacts } from "../lib/account-facts.ts";
+import { accountOutput, columns, formatLink, toIsoTime } from "../lib/format.ts";
 import { parseAllowedModels, parseOrNone, parseRole, parseTokens } from "../lib/parse.ts";
 import { expectAccount, expectRecipient, type OpenedStore, withStore } from "../lib/with-store.ts";
 
@@ -58,31 +58,13 @@ export const accountList = defineCommand({
 
 export const accountShow = defineCommand({
   name: "account show",
-  description: "Show an account with its wallet, quota and number of keys",
+  description: "Show an account with its people, wallet, budgets, keys and last use",
   flags: {},
   args: ["A"],
   example: "account show ada@example.org",
-  async run(_context, { args, config }) {
-    const json = await withStore(config, async ({ store, accounts }) => {
-      const account = await expectAccount(accounts, args.A);
-      const wallet = walletOutput(await readWalletState(store, account.id));
-      const { length: keys } = await accounts.listKeys(account.id);
-      const role = (await readRoles(store, account.id)).get(account.id) ?? null;
-      return { ...accountOutput(account), role, ...wallet, keys };
-    });
-    const absent: Readonly<Record<string, string>> = {
-      name: "none",
-      role: "no sign-in yet",
-      allowed_models: "all",
-      verified: "nobody signs in",
-    };
-    const toText = (value: unknown) => (Array.isArray(value) ? value.join(", ") : String(value));
-    const shown = {
-      ...json,
-      ...(json.verified === false && { verified: "no: somebody only signed up with this e-mail" }),
-    };
-    const rows = Object.entries(shown).map(([name, value]) => [name, toText(value ?? absent[name] ?? "default")]);
-    return { json, text: columns(rows) };
+  async run(_context, { args, config, now }) {
+    const json = await withStore(config, (opened) => readAccountFacts(opened, args.A, now), now);
+    return { json, text: formatAccountFacts(json) };
   },
 });
 

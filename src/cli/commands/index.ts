@@ -45,7 +45,7 @@ import { requestList, requestShow } from "./request.ts";
 import { sessionEnd, sessionShow } from "./session.ts";
 import { statementShow } from "./statement.ts";
 import { backup, config, health, serve, version } from "./system.ts";
-import { teamBudget, teamCreate, teamInvite, teamList, teamRemove, teamSet } from "./team.ts";
+import { teamBudget, teamCreate, teamInvite, teamList, teamRemove, teamSet, teamShow } from "./team.ts";
 import { usage } from "./usage.ts";
 import { walletCredit, walletDebit, walletList, walletReverse, walletShow } from "./wallet.ts";
 
@@ -60,6 +60,7 @@ const own: readonly Command[] = [
   accountInvite,
   accountPassword,
   teamList,
+  teamShow,
   teamCreate,
   teamInvite,
   teamSet,

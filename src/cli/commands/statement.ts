@@ -1,10 +1,12 @@
 import { toCsvLine } from "../../http/forms/download.ts";
 import {
+  describeAmounts,
   describeStatement,
   describeWalletSums,
   isMonth,
   readMonthlyStatement,
   readStatements,
+  readStatementTotals,
   statementColumns,
   statementsColumns,
   toMonthSpan,
@@ -40,14 +42,14 @@ export const statementShow = defineCommand({
     }
     const span = toMonthSpan(month, now);
     if (flags.account === undefined) {
-      const json = await withStore(
+      const { lines: json, totals } = await withStore(
         config,
         async ({ store }) => {
           const lines: ReturnType<typeof describeWalletSums>[] = [];
           for (let after: string | undefined; ; ) {
             const { rows, next } = await readStatements(store, span, { limit: accountsAtOnce, after });
             lines.push(...rows.map(({ account, sums }) => describeWalletSums(sums, { account, span, now })));
-            if (next === undefined) return lines;
+            if (next === undefined) return { lines, totals: describeAmounts(await readStatementTotals(store, span)) };
             after = next;
           }
         },
@@ -57,14 +59,16 @@ export const statementShow = defineCommand({
         return { json, text: toCsv(statementsColumns, json.map(toStatementsRow)) };
       }
       const head = ["account", "opening", "credits", "debits", "charges", "closing"];
-      const rows = json.map(({ account, ...sums }) => [
-        account.email ?? account.name ?? account.id,
+      const toRow = (name: string, sums: typeof totals) => [
+        name,
         sums.opening_usd,
         sums.credits_usd,
         sums.debits_usd,
         sums.charges_usd,
         sums.closing_usd,
-      ]);
+      ];
+      const rows = json.map(({ account, ...sums }) => toRow(account.email ?? account.name ?? account.id, sums));
+      if (rows.length > 0) rows.push(toRow("in all", totals));
       return { json, text: rows.length === 0 ? "No account has any movement" : columns([head, ...rows]) };
     }
     const name = flags.account;

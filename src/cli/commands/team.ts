@@ -1,8 +1,9 @@
 import { commandLine } from "../../audit/index.ts";
 import { getPublicOrigin } from "../../config/index.ts";
 import { accountLabel, formatUsd, toRealEmail } from "../../contract/index.ts";
-import { changeProject, listPeople, listTeamInvitations, teamActions } from "../../tenants/index.ts";
+import { changeProject, findTeamsWithoutAdmin, listTeamInvitations, teamActions } from "../../tenants/index.ts";
 import { defineCommand, UsageError } from "../command.ts";
+import { formatAccountFacts, formatBudgets, readAccountFacts, readMembers, withoutAdmin } from "../lib/account-facts.ts";
 import { columns, formatLink } from "../lib/format.ts";
 import { parseBudget, parsePeriod, parseRevokesKeys, periods } from "../lib/parse.ts";
 import { expectAccount, expectRecipient, type OpenedStore, withStore } from "../lib/with-store.ts";
@@ -20,31 +21,42 @@ export const teamList = defineCommand({
   async run(_context, { args, config, now }) {
     const json = await withStore(config, async ({ store, accounts }) => {
       const { id } = await expectAccount(accounts, args.A);
-      const people = (await listPeople(store, id)).map(({ id, email, name, teamRole, isHolder, joinedAt }) => ({
-        id,
-        email,
-        name: name ?? null,
-        team_role: teamRole,
-        holder: isHolder,
-        joined_at: toIso(joinedAt),
-      }));
+      const people = await readMembers(store, id);
+      const orphans = await findTeamsWithoutAdmin(store, { accountIds: [id] });
       const invitations = (await listTeamInvitations(store, id, now)).map(({ id, role, email, expiresAt }) => ({
         id,
         email: email ?? null,
         team_role: role,
         expires_at: toIso(expiresAt),
       }));
-      return { people, invitations };
+      return { people, invitations, without_admin: orphans.length > 0 };
     });
     const rows = [
-      ...json.people.map(({ email, team_role, holder }) => [email, team_role, holder ? "holder" : ""]),
+      ...json.people.map(({ email, team_role, holder, disabled }) => [
+        email,
+        team_role,
+        [...(holder ? ["holder"] : []), ...(disabled ? ["disabled"] : [])].join(", "),
+      ]),
       ...json.invitations.map(({ email, team_role, expires_at }) => [
         email ?? "anybody with the link",
         team_role,
         `invited until ${expires_at?.slice(0, 16)} UTC`,
       ]),
     ];
-    return { json, text: rows.length === 0 ? "Nobody yet" : columns([["e-mail", "role", "status"], ...rows]) };
+    const table = rows.length === 0 ? "Nobody yet" : columns([["e-mail", "role", "status"], ...rows]);
+    return { json, text: json.without_admin ? `${table}\n${withoutAdmin(args.A)}` : table };
+  },
+});
+
+export const teamShow = defineCommand({
+  name: "team show",
+  description: "Show a team with its people, wallet, budgets, keys and last use",
+  flags: {},
+  args: ["A"],
+  example: "team show Search",
+  run: async (_context, { args, config, now }) => {
+    const json = await withStore(config, (opened) => readAccountFacts(opened, args.A, now), now);
+    return { json, text: formatAccountFacts(json) };
   },
 });
 
@@ -142,9 +154,9 @@ export const teamRemove = defineCommand({
 
 export const teamBudget = defineCommand({
   name: "team budget",
-  description: "Set the budget that all keys of an account share; none removes it",
+  description: "Set the budget that all keys of an account share; none removes it; without --usd its budgets are shown",
   flags: {
-    usd: { value: "50.00", description: "Budget for paid calls in a period", required: true },
+    usd: { value: "50.00", description: "Budget for paid calls in a period" },
     period: { value: "P", description: "Period in UTC: day, week or month (default)", choices: periods },
     "billed-afterwards": {
       value: "on",
@@ -155,6 +167,11 @@ export const teamBudget = defineCommand({
   args: ["A"],
   example: "team budget team@example.org --usd 50.00 --period week",
   async run(_context, { flags, args, config, now }) {
+    if (flags.usd === undefined) {
+      if (Object.keys(flags).length > 0) throw new UsageError("Missing --usd, expected an amount such as 50.00, or none");
+      const { budgets: json } = await withStore(config, (opened) => readAccountFacts(opened, args.A, now), now);
+      return { json, text: json.length === 0 ? `${args.A} has no budget` : formatBudgets(json) };
+    }
     const period = parsePeriod(flags.period ?? "month");
     const budget = flags.usd === "none" ? undefined : { limitNanodollars: parseBudget("--usd", flags.usd), period };
     const set = async ({ store, accounts }: OpenedStore) => {

@@ -1,7 +1,9 @@
-import { toFiguresJson, toMarginJson } from "../../http/dashboard-api/statistics-json.ts";
+import { toComparison, toFiguresJson, toMarginJson } from "../../http/dashboard-api/statistics-json.ts";
 import {
   readFigures,
   readGroups,
+  readGroupsBefore,
+  readSum,
   readTotals,
   type StatisticsFigures,
   type StatisticsGroup,
@@ -38,10 +40,14 @@ export const usage = defineCommand({
     by: { value: "GROUP", description: `One row for each: ${names.join(", ")}; default account`, choices: names },
     account: { value: "A", description: "Only this account, by id, e-mail or name of a team" },
     days: { value: "N", description: `UTC days, 1 to ${daysMax}; default ${daysDefault}` },
+    compare: {
+      value: "",
+      description: "Show the change since the same number of days before, up to the same hour of the day",
+    },
     limit: { value: "N", description: `Maximum number of rows (default ${limitDefault}, up to ${limitMax})` },
   },
   args: [],
-  example: "usage --by model --account ada@example.org --days 30",
+  example: "usage --by model --account ada@example.org --days 30 --compare",
   async run(context, { flags, config, now }) {
     const { by = "account" } = flags;
     const group = groups[by];
@@ -58,6 +64,18 @@ export const usage = defineCommand({
         const query = { filter: { accountId }, hours: dayHours, starts } as const;
         const totals = await readTotals(store, query);
         const { groups: rows } = await readGroups(store, query, { group, rank: "cost", limit, charted: 0 });
+        // The current hour counts, as it does in the figures of now.
+        const until = Math.floor(now / hourMs) + 1;
+        const before = { from: (starts[0] ?? 0) - days * dayHours, until: until - days * dayHours };
+        const ofGroups = flags.compare
+          ? await readGroupsBefore(store, query.filter, before, { group, groups: rows })
+          : undefined;
+        const total = toJson(readFigures(sumFigures(totals.values())));
+        const ofTotal = flags.compare ? toJson(readFigures(await readSum(store, query.filter, before))) : undefined;
+        const span = {
+          from: new Date(before.from * hourMs).toISOString(),
+          until: new Date(before.until * hourMs).toISOString(),
+        };
         const labels = await labelsOf(
           store,
           rows.map(({ value, accountId }) => (group === "account" ? value : accountId)),
@@ -66,23 +84,29 @@ export const usage = defineCommand({
           from: new Date((starts[0] ?? 0) * hourMs).toISOString(),
           until: new Date(now).toISOString(),
           group: by,
-          total: toJson(readFigures(sumFigures(totals.values()))),
-          data: rows.map(({ value, accountId, total }) => ({
+          total: { ...total, ...(ofTotal && { previous: { ...span, ...toComparison(total, ofTotal) } }) },
+          data: rows.map(({ value, accountId, total: figures }, place) => ({
             value,
             name: group === "account" ? (labels.get(value) ?? null) : group === "model" ? nameOfModel(value) : null,
             account: labels.get(accountId) ?? null,
-            ...toJson(readFigures(total)),
+            ...toJson(readFigures(figures)),
+            ...(ofGroups && {
+              previous: toComparison(toJson(readFigures(figures)), toJson(readFigures(ofGroups[place]))),
+            }),
           })),
         };
       },
       now,
     );
     const hasAccounts = json.data.some((row) => row.account !== null);
-    type Shown = Omit<typeof json.total, "from">;
+    type Shown = ReturnType<typeof toJson> & { previous?: ReturnType<typeof toComparison> | undefined };
     const toRow = (name: string, account: string | null, figures: Shown) => [
       name,
       ...(hasAccounts ? [account ?? ""] : []),
       `$${figures.cost_usd}`,
+      ...(figures.previous === undefined
+        ? []
+        : [`$${figures.previous.cost_usd}`, formatChange(figures.previous.change_percent.cost_usd)]),
       `$${figures.provider_cost_usd}`,
       `$${figures.earned_usd}`,
       figures.margin === null ? "–" : `${(figures.margin * 100).toFixed(1)} %`,
@@ -96,6 +120,7 @@ export const usage = defineCommand({
       by,
       ...(hasAccounts ? ["account"] : []),
       "cost",
+      ...(flags.compare ? ["cost before", "change"] : []),
       ...marginHead,
       "requests",
       "errors",
@@ -107,3 +132,8 @@ export const usage = defineCommand({
     return { json, text: columns([head, ...rows, toRow(all, null, json.total)]) };
   },
 });
+
+function formatChange(percent: number | null): string {
+  if (percent === null) return "–";
+  return `${percent < 0 ? "−" : "+"}${Math.abs(percent).toFixed(1)} %`;
+}

@@ -21,6 +21,7 @@ import {
   usd,
 } from "../../lib/fields.ts";
 import { modules } from "../../modules/index.ts";
+import { SecretBox } from "../../providers/index.ts";
 import { type CliContext, type Command, defineCommand, type Flag, type Input, UsageError } from "../command.ts";
 import { columns } from "./format.ts";
 import { readLiveServed } from "./live-state.ts";
@@ -86,7 +87,8 @@ function resourceCommands<Row extends { readonly id: string }, F extends Fields<
         const findProvider = (provider: string) => provider;
         const models = { modelIdOf, countedModelIdOf: modelIdOf, findModel: modelIdOf, findProvider, modelNameOf };
         const readServed = () => readLiveServed(context, config);
-        return work({ store: opened.store, now: () => now, config, readServed, ...models }, opened);
+        const deps = { store: opened.store, now: () => now, config, secrets: new SecretBox(config), readServed };
+        return work({ ...deps, ...models }, opened);
       },
       now,
     );
@@ -155,7 +157,8 @@ function resourceCommands<Row extends { readonly id: string }, F extends Fields<
           open(context, input, async (deps, opened) => {
             const { account: text, ...flags } = input.flags as Readonly<Record<string, string | undefined>>;
             const owner = text === undefined ? eachOwner : (await expectRecipient(opened.accounts, text)).id;
-            const body = await checkFields(bodyFields(fields), toBody(fields, flags, input.now));
+            const entered = await readSecrets(context, fields, flags);
+            const body = await checkFields(bodyFields(fields), toBody(fields, entered, input.now));
             const made = await create(deps, commandLine, owner, await readColumns(deps, resource, body));
             return await show(deps, opened, made, secretOf(resource, made));
           }),
@@ -226,6 +229,21 @@ function toFlag(field: string, { flag = field }: { readonly flag?: string } = {}
   return flag.replaceAll("_", "-");
 }
 
+/** Replaces `-` by standard input, so that a secret is in no list of processes. */
+async function readSecrets<Row>(
+  { stdin }: CliContext,
+  fields: Fields<Row>,
+  flags: Readonly<Record<string, string | undefined>>,
+): Promise<Readonly<Record<string, string | undefined>>> {
+  const secrets = Object.entries(fields).filter(([, { isWriteOnly }]) => isWriteOnly === true);
+  const names = secrets.map(([field, declared]) => toFlag(field, declared)).filter((flag) => flags[flag] === "-");
+  if (names.length === 0) return flags;
+  if (names.length > 1) throw new UsageError(`--${names.join(" and --")} cannot both be read from standard input`);
+  const text = (await stdin?.())?.trim() ?? "";
+  if (text === "") throw new UsageError(`Standard input is empty, expected the value of --${names[0]} there`);
+  return { ...flags, [names[0] as string]: text };
+}
+
 /** The values of flags as the body of a request has them. */
 function toBody<Row>(
   fields: Fields<Row>,
@@ -247,6 +265,7 @@ function toValue<Row>(text: string, { schema, unit, flag }: Field<Row>, now: num
     if (yesOrNo.includes(text)) return text === "yes";
     throw new UsageError(`--${flag} is ${quoteValue(text)}, expected ${yesOrNo.join(" or ")}`, { param: `--${flag}` });
   }
+  if (members.some(({ type }) => type === "array")) return text.split(",").map((part) => part.trim());
   return members.some(({ type }) => type === "integer") && /^\d{1,16}$/.test(text) ? Number(text) : text;
 }
 
@@ -268,15 +287,17 @@ function choicesOf(schema: TSchema): readonly string[] | undefined {
 function toPlaceholder<Row>({ schema, unit }: Field<Row>): string {
   if (isTime(unit)) return "30d";
   if (unit === usd) return "5.00";
+  if (membersOf(schema).some(({ type }) => type === "array")) return "LIST";
   return membersOf(schema).some(({ type }) => type === "integer") ? "N" : "TEXT";
 }
 
-function describe<Row>(field: string, { schema, unit }: Field<Row>): string {
+function describe<Row>(field: string, { schema, unit, isWriteOnly }: Field<Row>): string {
   if (isTime(unit)) return "A duration (30d, 12h, 1y) or the last day (2027-01-31)";
   const texts = [schema, ...membersOf(schema)].flatMap(({ description }) => description ?? []);
   const words = field.replaceAll("_", " ");
   const text = (texts[0] ?? words.charAt(0).toUpperCase() + words.slice(1)).replaceAll("`", "");
   const choices = choicesOf(schema);
+  if (isWriteOnly === true) return `${text}; - reads it from standard input`;
   return `${text.replace("null:", "absent:")}${choices === undefined ? "" : `: ${choices.join(", ")}`}`;
 }
 
@@ -292,6 +313,7 @@ function toTable(rows: readonly Readonly<Record<string, unknown>>[], hidden: Rea
 function toCell(field: string, value: unknown): string {
   if (value === null || value === undefined) return field === "account" ? "each" : "–";
   if (typeof value === "boolean") return value ? "yes" : "no";
+  if (Array.isArray(value)) return value.join(", ");
   const isTime = typeof value === "number" && /_(at|until)$/.test(field);
   return isTime ? new Date(value * 1000).toISOString() : String(value);
 }

@@ -61,6 +61,7 @@ export function Table<Row>({
   sortName = "sort",
   fileName,
   fileColumns = [],
+  totals,
 }: {
   columns: readonly Column<Row>[];
   rows: readonly Row[];
@@ -73,6 +74,8 @@ export function Table<Row>({
   fileName?: string | undefined;
   /** Columns that only the file has, behind the others. */
   fileColumns?: readonly FileColumn<Row>[];
+  /** A last row, by the order of the columns; the file does not have it. */
+  totals?: readonly ReactNode[] | undefined;
 }) {
   const sort = useUrlParams().get(sortName) ?? "";
   const [isWhole, setWhole] = useState(false);
@@ -107,6 +110,17 @@ export function Table<Row>({
               </tr>
             ))}
           </tbody>
+          {totals !== undefined && (
+            <tfoot>
+              <tr>
+                {columns.map(({ name, className }, place) => (
+                  <td key={name} className={className} data-name={name}>
+                    {totals[place]}
+                  </td>
+                ))}
+              </tr>
+            </tfoot>
+          )}
         </table>
       </div>
       {((!isWhole && rows.length > shownMax) || fileName !== undefined) && (

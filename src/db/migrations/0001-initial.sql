@@ -257,6 +257,8 @@ create table budgets (
 
 create index budgets_of_account on budgets (account_id, created_at);
 
+create index budgets_by_creation on budgets (created_at, id);
+
 create table model_limits (
   id text not null primary key,
   account_id text not null,
@@ -800,6 +802,7 @@ create table alert_channels (
   id text not null primary key,
   owner text not null,
   kind text not null,
+  name text not null,
   label text not null,
   target blob not null,
   rules text,

@@ -1,10 +1,9 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { createQuietlyAudited } from "../../audit/index.ts";
-import { GatewayError, nullable } from "../../contract/index.ts";
+import { Address, GatewayError, nullable } from "../../contract/index.ts";
 import type { ApiAdministrator } from "../../keys/index.ts";
 import { findSmtp, writeSmtp } from "../../mail/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { Address } from "../forms/read-fields.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { type AdminApi, adminRoutes, describeRead, describeWrite } from "./guard.ts";
 

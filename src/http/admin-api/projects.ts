@@ -15,6 +15,7 @@ import {
   type Account,
   changeProject,
   createProject,
+  findTeamsWithoutAdmin,
   isVerified,
   listAccountsPage,
   type ProjectChanges,
@@ -80,6 +81,9 @@ const ProjectObject = Type.Object({
       description: "`false`: someone signed up with this e-mail without verifying it; `null`: the project has no user",
     }),
   ),
+  without_admin: Type.Boolean({
+    description: "Whether it is a team none of whose admins can sign in: make another member admin",
+  }),
   allowed_models: nullable(Type.Array(Type.String())),
   billed_afterwards: Type.Boolean({ description: "Its budget limits paid calls instead of its wallet" }),
   free_tokens_per_day: nullable(
@@ -132,7 +136,8 @@ export function projectsController(deps: HttpDeps, api: AdminApi) {
         const { limit, after } = readPage(query);
         const includesDisabled = readFlag(query, "include_archived");
         const accounts = await listAccountsPage(store, { limit: limit + 1, after, includesDisabled });
-        return toList(accounts, limit, (account) => toProject(deps, account));
+        const orphans = await readTeamsWithoutAdmin(store, accounts);
+        return toList(accounts, limit, (account) => toProject(deps, account, orphans));
       },
       {
         detail: describeRead("List projects: accounts and teams", listOf(ProjectObject), {
@@ -240,7 +245,20 @@ export function readProjectChanges(body: Static<typeof NewProject> | Static<type
   };
 }
 
-function toProject(deps: HttpDeps, account: Account): Static<typeof ProjectObject> {
+async function readTeamsWithoutAdmin(
+  store: HttpDeps["store"],
+  accounts: readonly Account[],
+): Promise<ReadonlySet<string>> {
+  const teams = await findTeamsWithoutAdmin(store, { accountIds: accounts.map(({ id }) => id) });
+  return new Set(teams.map(({ id }) => id));
+}
+
+/** @param orphans The ids of teams without an admin. */
+function toProject(
+  deps: HttpDeps,
+  account: Account,
+  orphans: ReadonlySet<string>,
+): Static<typeof ProjectObject> {
   return {
     id: account.id,
     object: "organization.project",
@@ -250,6 +268,7 @@ function toProject(deps: HttpDeps, account: Account): Static<typeof ProjectObjec
     status: account.disabledAt === undefined ? "active" : "archived",
     email: toRealEmail(account.email),
     verified: isVerified(account) ?? null,
+    without_admin: orphans.has(account.id),
     allowed_models: account.allowedModels?.map((id) => displayNameOf(deps, id)) ?? null,
     billed_afterwards: account.isBilledAfterwards,
     free_tokens_per_day: account.freeTokensPerDay ?? null,
@@ -259,12 +278,13 @@ function toProject(deps: HttpDeps, account: Account): Static<typeof ProjectObjec
 
 async function toProjectWithMoney(deps: HttpDeps, account: Account): Promise<Static<typeof ProjectWithMoney>> {
   const { store, ledger, now } = deps;
-  const [wallet, budget] = await Promise.all([
+  const [wallet, budget, orphans] = await Promise.all([
     ledger.readWalletState(account.id),
     readAccountBudget(store, account.id, now()),
+    readTeamsWithoutAdmin(store, [account]),
   ]);
   return {
-    ...toProject(deps, account),
+    ...toProject(deps, account, orphans),
     wallet: toWalletJson(wallet),
     budget:
       budget === undefined

@@ -38,12 +38,13 @@ import { readProject } from "./projects.ts";
 
 /** Dependencies of things at a gateway that runs. */
 export function toResourceDeps(deps: HttpDeps): ResourceDeps {
-  const { store, now, config } = deps;
+  const { store, now, config, secrets } = deps;
   const served = toServed(deps);
   return {
     store,
     now,
     config,
+    secrets,
     findModel: (name) => deps.kernel.registry.byName(name)?.model.id,
     findProvider: (name) => deps.snapshot().plugins.find((plugin) => plugin.name === name)?.name,
     served,

@@ -2,10 +2,12 @@ import { type Static, Type } from "@sinclair/typebox";
 import { formatUsd, nullable, quoteValue } from "../../contract/index.ts";
 import { irreversibleReasons, readReversed, whyIrreversible } from "../../ledger/index.ts";
 import {
+  describeAmounts,
   describeWalletSums,
   isMonth,
   monthPattern,
   readStatements,
+  readStatementTotals,
   readTransactions,
   toMonthSpan,
   type WalletTransaction,
@@ -59,6 +61,10 @@ const StatementLine = Type.Object({
   charges_usd: Type.String({ description: "Negative where the wallet paid" }),
   closing_usd: Usd,
 });
+const Totals = Type.Object(
+  { opening_usd: Usd, credits_usd: Usd, debits_usd: Usd, charges_usd: Usd, closing_usd: Usd },
+  { description: "The sums of all projects, on each page. The CSV has no row for them: whoever adds up its rows would count twice" },
+);
 const TransactionObject = Type.Object({
   id: Type.String(),
   object: Type.Literal("organization.project.transaction"),
@@ -181,10 +187,11 @@ function ofAll(deps: HttpDeps, api: AdminApi) {
           first_id: data[0]?.project_id ?? null,
           last_id: next ?? data.at(-1)?.project_id ?? null,
           has_more: next !== undefined,
+          totals: describeAmounts(await readStatementTotals(deps.store, span)),
         };
       },
       {
-        detail: describeRead("List the statements of all projects for a month, one line each", listOf(StatementLine), {
+        detail: describeRead("List the statements of all projects for a month, one line each", Type.Object({ ...listOf(StatementLine).properties, totals: Totals }), {
           description:
             "Projects without any movement until the end of the month are left out, so a page may have fewer entries than its " +
             "limit: while `has_more` is true, continue with `last_id`.",

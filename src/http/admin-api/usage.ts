@@ -72,8 +72,9 @@ const resultOf = <Name extends string>(name: Name, fields: Record<string, TSchem
     ...money,
     ...margin,
   });
-const pageOf = (result: TSchema) =>
+const pageOf = (result: TSchema, more: Record<string, TSchema> = {}) =>
   Type.Object({
+    ...more,
     object: Type.Literal("page"),
     data: Type.Array(
       Type.Object({
@@ -183,6 +184,34 @@ const CostResult = Type.Object({
   ...margin,
 });
 
+const Comparison = Type.Object(
+  {
+    start_time: count,
+    end_time: count,
+    results: Type.Array(
+      Type.Object({
+        line_item: nullable(Type.String()),
+        session: OfName,
+        tag: OfName,
+        end_user: OfName,
+        agent: OfName,
+        project_id: nullable(Type.String()),
+        api_key_id: nullable(Type.String()),
+        ...money,
+        ...margin,
+        previous: Type.Object({ ...money, ...margin }),
+        change_percent: nullable(
+          Type.Number({ description: "Of `cost_usd`; `null` if there was none in the buckets before" }),
+        ),
+      }),
+    ),
+  },
+  {
+    description:
+      "With `compare`: the sums of the buckets of this page, and of as many buckets before them, whose time is given",
+  },
+);
+
 const list = (description: string, values?: readonly string[]) => ({
   description,
   schema: { type: "array", items: { type: "string", ...(values && { enum: values }) } },
@@ -239,7 +268,7 @@ export function organizationUsageController(deps: HttpDeps, api: AdminApi) {
           : named === undefined
             ? readByModel
             : readByName(named, span);
-        return await readBuckets(deps, span, read, {
+        const page = await readBuckets(deps, span, read, {
           isOf: () => true,
           toResult: (figures, names) => ({
             object: "organization.costs.result",
@@ -256,14 +285,19 @@ export function organizationUsageController(deps: HttpDeps, api: AdminApi) {
             ...describeEarnings(figures),
           }),
         });
+        return span.isCompared ? { ...page, comparison: await compareBuckets(deps, span, read) } : page;
       },
       {
-        detail: describeRead("Costs of all projects: amounts paid by wallets", pageOf(CostResult), {
+        detail: describeRead("Costs of all projects: amounts paid by wallets", pageOf(CostResult, { comparison: Type.Optional(Comparison) }), {
           description:
             "Costs by `session`, `tag` or `end_user` are limited to the 100 names with the highest cost, of all projects or of one in `project_ids`. " +
             "They can be combined only with the group `project_id`. Costs by `agent` are of one `session` of one project.",
           query: {
             ...spanParameters(["1d"], costGroups),
+            compare: {
+              description: "Whether `comparison` has the sums of the page and of the time before it",
+              schema: { type: "boolean", default: false },
+            },
             session: { description: "The session whose agents `group_by` tells apart", schema: { type: "string" } },
           },
         }),
@@ -319,6 +353,8 @@ interface Span {
   readonly keyIds: readonly string[] | undefined;
   readonly models: readonly string[] | undefined;
   readonly session: string | undefined;
+  /** Whether the sums of the buckets before are wanted too. */
+  readonly isCompared: boolean;
 }
 
 /** @throws {GatewayError} `invalid_request` naming the parameter. */
@@ -352,7 +388,15 @@ function readSpan(query: URLSearchParams, now: number, widths: readonly string[]
     keyIds: readList("api_key_ids"),
     models: readList("models"),
     session: query.get("session") || undefined,
+    isCompared: readFlag(query, "compare"),
   };
+}
+
+/** @throws {GatewayError} `invalid_request` */
+function readFlag(query: URLSearchParams, name: string): boolean {
+  const text = query.get(name) ?? "false";
+  if (text === "true" || text === "false") return text === "true";
+  throw invalid(name, `${name} is ${quoteValue(text)}, expected true or false`);
 }
 
 function readWidth(query: URLSearchParams, widths: readonly Width[]): Width {
@@ -466,12 +510,8 @@ function readByAgent({ groups, accountIds = [], keyIds, models, session }: Span)
 async function readBuckets(deps: HttpDeps, span: Span, read: ReadRows, { isOf, toResult }: Wanted) {
   const { hours, fromHour, untilHour, limit } = span;
   await deps.rollup?.freshen();
-  const starts: number[] = [];
-  for (let hour = fromHour; hour < untilHour && starts.length < limit; hour += hours) starts.push(hour);
-  const rows = await read(deps, span, starts);
-  if (rows === undefined) {
-    throw invalid("limit", "There are too many results; request fewer buckets or projects");
-  }
+  const starts = listStarts(span);
+  const rows = await readAllRows(deps, span, { read, starts });
   const byHour = Map.groupBy(rows.filter(isOf), ({ hour }) => hour);
   const next = fromHour + limit * hours;
   return {
@@ -485,6 +525,53 @@ async function readBuckets(deps: HttpDeps, span: Span, read: ReadRows, { isOf, t
     has_more: next < untilHour,
     next_page: next < untilHour ? `hour_${next}` : null,
   };
+}
+
+/** The first hours of the buckets of a page. */
+function listStarts({ hours, fromHour, untilHour, limit }: Span): number[] {
+  const starts: number[] = [];
+  for (let hour = fromHour; hour < untilHour && starts.length < limit; hour += hours) starts.push(hour);
+  return starts;
+}
+
+/** @throws {GatewayError} `invalid_request` where they are too many. */
+async function readAllRows(
+  deps: HttpDeps,
+  span: Span,
+  { read, starts }: { readonly read: ReadRows; readonly starts: readonly number[] },
+): Promise<Row[]> {
+  const rows = await read(deps, span, starts);
+  if (rows !== undefined) return rows;
+  throw invalid("limit", "There are too many results; request fewer buckets or projects");
+}
+
+/** The sums of a page's buckets beside those of as many buckets before them, by group. */
+async function compareBuckets(deps: HttpDeps, span: Span, read: ReadRows) {
+  const starts = listStarts(span);
+  const length = starts.length * span.hours;
+  const before = starts.map((start) => start - length);
+  const sumsOf = async (of: readonly number[]) => {
+    const rows = await readAllRows(deps, span, { read, starts: of });
+    return new Map(toResults(rows, span.groups).map(([figures, names]) => [JSON.stringify(names), figures]));
+  };
+  const [present, past] = [await sumsOf(starts), await sumsOf(before)];
+  const none = { cost_nanodollars: 0, charged_nanodollars: 0, provider_cost_nanodollars: 0 };
+  const results = [...new Set([...present.keys(), ...past.keys()])].sort().map((key) => {
+    const { model, ...names } = JSON.parse(key) as Names;
+    const [now, then] = [present.get(key) ?? none, past.get(key) ?? none];
+    const { cost_nanodollars: cost } = then;
+    const change = cost === 0 ? null : Math.round(((now.cost_nanodollars - cost) / cost) * 1000) / 10;
+    return {
+      line_item: model,
+      ...names,
+      ...toMoney(now),
+      ...describeEarnings(now),
+      previous: { ...toMoney(then), ...describeEarnings(then) },
+      change_percent: change,
+    };
+  });
+  const [from = span.fromHour] = before;
+  return { start_time: from * hourSeconds, end_time: (from + length) * hourSeconds, results };
 }
 
 /** Sums of what is not told apart: models always are in the rows. */
@@ -514,7 +601,10 @@ function addUp(rows: readonly Row[]): UsageFigures {
   return total as UsageFigures;
 }
 
-function toMoney({ cost_nanodollars, charged_nanodollars }: UsageFigures) {
+function toMoney({
+  cost_nanodollars,
+  charged_nanodollars,
+}: Pick<UsageFigures, "cost_nanodollars" | "charged_nanodollars">) {
   return { cost_usd: formatUsd(cost_nanodollars), charged_usd: formatUsd(charged_nanodollars) };
 }
 

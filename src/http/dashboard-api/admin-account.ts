@@ -13,6 +13,7 @@ import { readStatement, readUsageBuckets } from "../../reports/index.ts";
 import {
   type Account,
   countKeysElsewhere,
+  findTeamsWithoutAdmin,
   findUser,
   listKeysElsewhere,
   listTeamsOf,
@@ -59,13 +60,14 @@ export function adminAccountController(deps: HttpDeps) {
         deps.ledger.readWalletState(id),
         deps.ledger.readQuotaState({ accountId: id, freeTokensPerDay }),
       ]);
+      const orphans = await findTeamsWithoutAdmin(store, { accountIds: [id] });
       const sessions = user === undefined ? [] : await listSessions(store, user.id, now());
       const signIn = {
         role: user?.role ?? null,
         second_factor: user?.secondFactor ?? false,
       };
       return {
-        ...toAccountJson(account),
+        ...toAccountJson(account, new Set(orphans.map((team) => team.id))),
         ...signIn,
         wallet: toWalletJson(wallet),
         quota: toQuotaJson(quota),

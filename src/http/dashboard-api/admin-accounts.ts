@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { createAudited } from "../../audit/index.ts";
-import { accountActions, accountKinds, accountOrders, searchAccounts } from "../../tenants/index.ts";
+import { type AccountRow, accountActions, accountKinds, accountOrders, findTeamsWithoutAdmin, searchAccounts } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { type Page, streamDownload } from "../forms/download.ts";
 import { pageSize, toAccountRowJson } from "../forms/serializers.ts";
@@ -43,7 +43,8 @@ export function adminAccountsController(deps: HttpDeps) {
       async ({ query }) => {
         const page = Number(query.page ?? "1");
         const rows = await readRows(query, { limit: pageSize + 1, offset: (page - 1) * pageSize });
-        return { data: rows.slice(0, pageSize).map(toAccountRowJson), page, has_more: rows.length > pageSize };
+        const orphans = new Set((await findTeamsWithoutAdmin(store)).map(({ id }) => id));
+        return { data: rows.slice(0, pageSize).map((row) => toAccountRowJson(row, orphans)), page, has_more: rows.length > pageSize };
       },
       { query: Search },
     ),
@@ -54,7 +55,7 @@ export function adminAccountsController(deps: HttpDeps) {
           name: "accounts",
           format: "csv",
           columns: csvColumns,
-          toJson: toAccountRowJson,
+          toJson: (row: AccountRow) => toAccountRowJson(row, new Set()),
           readPage: async ({ limit, before: offset = 0 }: Page<number>) => {
             const rows = await readRows(query, { limit, offset });
             return { rows, next: rows.length < limit ? undefined : offset + rows.length };

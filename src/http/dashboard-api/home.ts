@@ -1,4 +1,4 @@
-import { formatUsd } from "../../contract/index.ts";
+import { accountLabel, formatUsd } from "../../contract/index.ts";
 import { endOfPeriod, readSpentBudgets, type Store, startOfPeriod } from "../../db/index.ts";
 import { listExpiringKeys } from "../../keys/index.ts";
 import {
@@ -9,7 +9,7 @@ import {
   readSpendChanges,
   readSum,
 } from "../../reports/index.ts";
-import { namesOf } from "../../tenants/index.ts";
+import { findTeamsWithoutAdmin, namesOf } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { nameOfModel } from "../forms/read-fields.ts";
 import { toIso, toOwnerJson } from "../forms/serializers.ts";
@@ -38,7 +38,7 @@ export function homeController(deps: HttpDeps) {
     route.get("/home", async () => {
       const now = deps.now();
       await deps.rollup?.freshen();
-      const [today, month, accounts, models, keys, budgets, wallets] = await Promise.all([
+      const [today, month, accounts, models, keys, budgets, wallets, orphans] = await Promise.all([
         comparePeriods(store, toToday(now)),
         comparePeriods(store, toMonth(now)),
         readMovers(deps, "account", now),
@@ -46,6 +46,7 @@ export function homeController(deps: HttpDeps) {
         readExpiringKeys(store, now),
         readBudgets(store, now),
         toLowWallets(store, now),
+        findTeamsWithoutAdmin(store, { limit: listedMax + 1 }),
       ]);
       return {
         today,
@@ -54,6 +55,8 @@ export function homeController(deps: HttpDeps) {
         expiring_keys: keys,
         budgets,
         low_wallets: wallets,
+        /** Teams that nobody can manage until an operator makes another member admin. */
+        teams_without_admin: orphans.map(({ id, ...names }) => ({ id, label: accountLabel(names) })),
       };
     }),
   ];

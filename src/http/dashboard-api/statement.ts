@@ -2,8 +2,10 @@ import { type Static, Type } from "@sinclair/typebox";
 import { GatewayError } from "../../contract/index.ts";
 import type { SessionUser } from "../../identity/index.ts";
 import {
+  describeAmounts,
   describeWalletSums,
   readStatements,
+  readStatementTotals,
   statementColumns,
   toMonthSpan,
   toStatementRows,
@@ -70,6 +72,7 @@ export function statementsController(deps: HttpDeps) {
         return {
           month: new Date(span.from).toISOString().slice(0, 7),
           data: rows.map(({ account, sums }) => describeWalletSums(sums, { account, span, now })),
+          totals: describeAmounts(await readStatementTotals(deps.store, span)),
           next: next ?? null,
         };
       },

@@ -11,6 +11,7 @@ import { describeEarnings, type StatisticsFigures, type UsageFigures } from "../
 /** Metrics of a chart: shares are from 0 to 1, latencies are the 95th percentile in milliseconds. */
 export const metrics = [
   "cost",
+  "earned",
   "requests",
   "errors",
   "error_share",
@@ -54,6 +55,8 @@ export function toMetric(figures: StatisticsFigures, metric: Metric): number | n
   switch (metric) {
     case "cost":
       return figures.cost_nanodollars / nanodollarsPerUsd;
+    case "earned":
+      return (figures.charged_nanodollars - figures.provider_cost_nanodollars) / nanodollarsPerUsd;
     case "requests":
       return toRequests(figures);
     case "errors":
@@ -91,4 +94,26 @@ function toCompletionTokens(figures: StatisticsFigures): number {
 function toCacheShare(figures: StatisticsFigures): number | null {
   const prompt = toPromptTokens(figures);
   return prompt === 0 ? null : sumColumns(figures, cacheReadColumns) / prompt;
+}
+
+/** The figures that are compared with those of the period before. */
+const compared = ["requests", "errors", "total_tokens", "cost_usd", "charged_usd"] as const;
+type Compared = Pick<ReturnType<typeof toFiguresJson>, (typeof compared)[number]> & {
+  readonly earned_usd: string | null;
+};
+
+/**
+ * Figures of the period before, and the change since then in percent.
+ *
+ * @returns `null` as the change of a figure that was 0 or less before, or that is not shown.
+ */
+export function toComparison(now: Compared, before: Compared) {
+  const names = [...compared, "earned_usd"] as const;
+  const changes = names.map((name) => {
+    const [present, past] = [Number(now[name] ?? 0), Number(before[name] ?? 0)];
+    return [name, past <= 0 ? null : Math.round(((present - past) / past) * 1000) / 10] as const;
+  });
+  const figures = Object.fromEntries(names.map((name) => [name, before[name]])) as Compared;
+  const percent = Object.fromEntries(changes) as Record<(typeof names)[number], number | null>;
+  return { ...figures, change_percent: percent };
 }

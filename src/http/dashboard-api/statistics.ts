@@ -9,6 +9,7 @@ import {
   type Rank,
   readFigures,
   readGroups,
+  readGroupsBefore,
   readLosses,
   readRefusalReasons,
   readSum,
@@ -27,7 +28,7 @@ import { idOfModel, nameOfModel, readMoment } from "../forms/read-fields.ts";
 import { toOwnerJson } from "../forms/serializers.ts";
 import { withSession } from "../lifecycle/session.ts";
 import { readAccount } from "./requests.ts";
-import { type Metric, metrics, toFiguresJson, toMarginJson, toMetric, withoutMargin } from "./statistics-json.ts";
+import { type Metric, metrics, toComparison, toFiguresJson, toMarginJson, toMetric, withoutMargin } from "./statistics-json.ts";
 
 const hourMs = 3_600_000;
 const dayHours = 24;
@@ -42,6 +43,7 @@ const chartedMax = 6;
 
 const rankOf: Readonly<Record<Metric, Rank>> = {
   cost: "cost",
+  earned: "cost",
   requests: "requests",
   errors: "errors",
   error_share: "requests",
@@ -95,6 +97,10 @@ export function statisticsController(deps: HttpDeps) {
           readGroups(deps.store, query, { group, rank: rankOf[metric], limit: groupsMax, charted: chartedMax }),
         ]);
         const seesAll = maySeeAll(user.role);
+        if (metric === "earned" && !seesAll) {
+          throw new GatewayError("forbidden", "Earnings are shown to operators only", { param: "metric" });
+        }
+        const ofGroups = await readGroupsBefore(deps.store, filter, before, { group, groups });
         const names = await readNames(deps, groups, { group, seesAll });
         const toJson = (figures: StatisticsFigures) => ({
           ...toFiguresJson(figures),
@@ -124,10 +130,11 @@ export function statisticsController(deps: HttpDeps) {
           values: toValues(totals),
           /** Null: there are many accounts, and the largest are chosen among the largest of each day. */
           group_count: count ?? null,
-          groups: groups.map((each) => ({
+          groups: groups.map((each, place) => ({
             value: each.value,
             ...names(each),
             ...toJson(readFigures(each.total)),
+            previous: toComparison(toJson(readFigures(each.total)), toJson(readFigures(ofGroups[place]))),
             /** Values of the metric by bucket; null for a group that is not in the chart. */
             values: each.byHour === undefined ? null : toValues(each.byHour),
           })),

@@ -11,12 +11,6 @@ import { limitFields as callLimitFields } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 
 export const Email = Type.String({ minLength: 1, maxLength: 254 });
-/** An address that mail is sent from or to. */
-export const Address = Type.String({
-  pattern: "^[^\\s@<>,]{1,64}@[^\\s@<>,]{1,189}$",
-  title: "name@host",
-  maxLength: 254,
-});
 export const Period = Type.Union([Type.Literal("day"), Type.Literal("week"), Type.Literal("month")]);
 /** A list of models of a key or an account. */
 export const Models = Type.Array(DisplayName, { minItems: 1, maxItems: 500 });

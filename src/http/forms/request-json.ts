@@ -179,7 +179,12 @@ const Charge = Type.Object(
     above_input_tokens: nullable(Type.Integer({ description: "Set if the rates of longer prompts than this applied" })),
     price: Type.Object({
       version: Type.String(),
-      changed_at: nullable(Type.Integer({ description: "When this price replaced another" })),
+      changed_at: nullable(
+        Type.Integer({
+          description:
+            "When this price of the provider replaced another. A changed markup of a provider, an account or the gateway is none: it is in the audit log",
+        }),
+      ),
       replaced_at: nullable(Type.Integer({ description: "When another price replaced this one" })),
     }),
   },

@@ -125,9 +125,11 @@ export function toLatestCallsJson({ calls, stamp }: LatestCalls) {
   return { data: calls.map(toCallJson), stamp };
 }
 
-export function toAccountJson(account: Account) {
+/** @param orphans The ids of teams none of whose admins can sign in. */
+export function toAccountJson(account: Account, orphans: ReadonlySet<string>) {
   return {
     id: account.id,
+    without_admin: orphans.has(account.id),
     /** In one line: the e-mail, or the name of a team. */
     label: accountLabel(account),
     /** `null`: a team without one. */
@@ -145,9 +147,12 @@ export function toAccountJson(account: Account) {
   };
 }
 
-export function toAccountRowJson({ balanceNanodollars, chargedNanodollars, lastUsedAt, role, ...account }: AccountRow) {
+export function toAccountRowJson(
+  { balanceNanodollars, chargedNanodollars, lastUsedAt, role, ...account }: AccountRow,
+  orphans: ReadonlySet<string>,
+) {
   return {
-    ...toAccountJson(account),
+    ...toAccountJson(account, orphans),
     role: role ?? null,
     balance_usd: formatUsd(balanceNanodollars),
     spend_30_days_usd: formatUsd(chargedNanodollars),

@@ -1,5 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { GatewayError, quoteValue } from "../../contract/index.ts";
+import { suggestName } from "../../lib/did-you-mean.ts";
 import {
   changeMarkup,
   checkMarkup,
@@ -47,8 +48,13 @@ export const markups = defineResource<StoredMarkup, typeof markupFields, { objec
     identity: ["provider"],
     label: ({ provider }) => String(provider ?? "all prices"),
     each: "each account",
-    check: (columns, { owner, present }) =>
-      checkMarkup({ ...present, ...(columns as Partial<NewMarkup>), account_id: owner }),
+    check(columns, { owner, present, providers }) {
+      checkMarkup({ ...present, ...(columns as Partial<NewMarkup>), account_id: owner });
+      const { provider = "" } = columns;
+      if (present === undefined && provider !== "" && !providers.includes(provider)) {
+        throw unknownProvider(provider, suggestName(provider, providers));
+      }
+    },
   },
   commands: {
     create: "--provider openai --markup-percent 20",
@@ -61,9 +67,7 @@ export const markups = defineResource<StoredMarkup, typeof markupFields, { objec
   create: async ({ store, findProvider, now }, by, accountId, columns) => {
     const { provider } = columns;
     if (provider !== undefined && provider !== "" && findProvider(provider) === undefined) {
-      throw new GatewayError("invalid_request", `provider: No provider is called ${quoteValue(provider)}`, {
-        param: "provider",
-      });
+      throw unknownProvider(provider);
     }
     return await setMarkup(store, { by, accountId, ...(columns as NewMarkup) }, now());
   },
@@ -72,3 +76,9 @@ export const markups = defineResource<StoredMarkup, typeof markupFields, { objec
   remove: ({ store, now }, by, { owner: accountId, id }) => deleteMarkup(store, { by, accountId, id }, now()),
   derive: async () => () => ({ object: "organization.markup" }),
 });
+
+/** @param hint What else may have been meant. */
+function unknownProvider(name: string, hint = ""): GatewayError {
+  const message = `provider: No provider is called ${quoteValue(name)}${hint}`;
+  return new GatewayError("invalid_request", message, { param: "provider" });
+}

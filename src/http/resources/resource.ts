@@ -10,9 +10,9 @@ import type { AdminKeyArea } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 
 /** The dependencies of the functions that read and write things. */
-export interface ResourceDeps extends Pick<HttpDeps, "store" | "now"> {
-  /** Limits where none are set. */
-  readonly config: Pick<HttpDeps["config"], "requestsPerMinute" | "tokensPerMinute" | "concurrentCalls">;
+export interface ResourceDeps extends Pick<HttpDeps, "store" | "now" | "secrets"> {
+  /** Limits where none are set, and the settings of modules. */
+  readonly config: Pick<HttpDeps["config"], "requestsPerMinute" | "tokensPerMinute" | "concurrentCalls" | "of">;
   /** The id of a model by any of its names; an unknown name is returned as it is. */
   modelIdOf(name: string): Promise<string> | string;
   /**
@@ -85,6 +85,8 @@ interface Place<Row> {
   readonly owner: string | undefined;
   readonly now: number;
   readonly present?: Row;
+  /** The names of the providers that there are here, and of those that the document adds. */
+  readonly providers: readonly string[];
 }
 
 export type Verb = "list" | "show" | "create" | "change" | "remove";

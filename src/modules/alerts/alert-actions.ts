@@ -1,77 +1,27 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { type AuditEntry, createQuietlyAudited } from "../../audit/index.ts";
-import { formatUsd, GatewayError, nullable, parseUsd, quoteValue } from "../../contract/index.ts";
+import { formatUsd, GatewayError, parseUsd } from "../../contract/index.ts";
 import type { HttpDeps } from "../../http/deps.ts";
-import { Address } from "../../http/forms/read-fields.ts";
 import { toIso } from "../../http/forms/serializers.ts";
 import { formBody } from "../../http/lifecycle/validate.ts";
 import { takeAttempt } from "../../identity/index.ts";
 import { RateLimiter } from "../../lib/rate-limiter.ts";
-import {
-  addChannel,
-  type Channel,
-  type ChannelFilter,
-  changeChannel,
-  deleteChannel,
-  filterDefault,
-  listChannels,
-  type Target,
-} from "./channels.ts";
+import { channelActions, findChannel, type ShownChannel, toShown } from "./channel-fields.ts";
+import { type Channel, listChannels, type Target } from "./channels.ts";
 import { createDelivery } from "./deliver.ts";
-import { listMetricRules } from "./metric-rules.ts";
 import { muteAlert, readFiring, readHistory } from "./record-findings.ts";
 import { getRulesOf, type RuleSetting, readRules, writeRule } from "./rule-settings.ts";
 import { getRuleInfo, type Rule, ruleNames } from "./rules.ts";
-import { severities } from "./subject.ts";
 
 export const RuleChange = formBody({
   enabled: Type.Boolean(),
   threshold: Type.Optional(Type.String({ minLength: 1, maxLength: 30 })),
 });
 
-export const webhookFields = {
-  url: Type.String({ minLength: 1, maxLength: 2000 }),
-  secret: Type.Optional(
-    Type.String({
-      pattern: "^whsec_[A-Za-z0-9+/]{32,100}={0,2}$",
-      title: "whsec_…",
-      maxLength: 110,
-      description: "Signs the messages of a webhook, as Standard Webhooks do; without it they are not signed",
-    }),
-  ),
-};
-
-export const emailFields = { to: Type.Array(Address, { minItems: 1, maxItems: 10 }) };
-
-export const SeverityName = Type.Union(severities.map((name) => Type.Literal(name)));
-
-/** The choices of a channel among the messages. */
-export const filterFields = {
-  rules: Type.Optional(
-    nullable(
-      Type.Array(Type.String({ minLength: 1, maxLength: 60 }), {
-        minItems: 1,
-        maxItems: 60,
-        description:
-          "Rules whose alerts are sent: names, `metric` for all custom rules, or ids of custom rules; `null`: all",
-      }),
-    ),
-  ),
-  severity: Type.Optional({
-    ...SeverityName,
-    description: "Alerts that are less severe are not sent; `info` by default",
-  }),
-  digest: Type.Optional(
-    Type.Union([Type.Literal("off"), Type.Literal("daily"), Type.Literal("weekly")], {
-      description: "`weekly`: on Mondays. Not for `pagerduty`",
-    }),
-  ),
-  digest_hour: Type.Optional(
-    Type.Integer({ minimum: 0, maximum: 23, description: "Hour of the day when digests are sent, UTC; 8 by default" }),
-  ),
-};
-const FilterBody = Type.Object(filterFields);
-export type FilterBody = Static<typeof FilterBody>;
+interface NewOwnChannel {
+  readonly name?: string | null | undefined;
+  readonly target: Target;
+}
 
 const hourMs = 3_600_000;
 
@@ -91,7 +41,7 @@ const testMailLimit = { max: 20, windowMs: 3_600_000, what: "test messages by e-
 
 /** The alerts of an owner: what is wrong, the rules and the channels. Changes that an administrator makes are audited. */
 export function alertActions(deps: HttpDeps) {
-  const { store, secrets: box, now } = deps;
+  const { store, now } = deps;
   const audited = createQuietlyAudited(store, now);
   const delivery = createDelivery(deps);
   const changes = new RateLimiter(changesPerMinuteMax, now, { what: "changes of alerts" });
@@ -124,43 +74,21 @@ export function alertActions(deps: HttpDeps) {
       );
       return { id, muted: isMuted };
     },
-    add: async (
-      { owner, by }: AlertChange,
-      { kind, target, filter = {} }: { kind: Channel["kind"]; target: Target; filter?: FilterBody },
-    ) => {
+    /** Adds a channel of an account. */
+    add: async (owner: string, { kind, name, target }: Pick<Channel, "kind"> & NewOwnChannel) => {
       changes.take(owner);
-      const whole = await readFilter(deps, kind, filter, filterDefault);
-      const channel = await audited(
-        (scope) => addChannel(scope, { box, now: now(), owner, kind, target, filter: whole }),
-        ({ id, label }) => toEntry(by, "alert.channel", id, { to: label }),
-      );
-      return toChannelJson(channel);
+      const { secret, ...channel } = await channelActions(deps).add({ owner }, { kind, name: name ?? null, target });
+      return { ...toChannelJson(channel), ...(secret !== undefined && { secret }) };
     },
-    /** Changes which messages a channel gets. Absent fields stay as they are. */
-    change: async ({ owner, by }: AlertChange, id: string, body: FilterBody) => {
+    /** Removes a channel of an account. */
+    remove: async (owner: string, id: string) => {
       changes.take(owner);
-      const present = (await listChannels(store, owner)).find((one) => one.id === id);
-      if (present === undefined) throw new GatewayError("not_found", "No alert channel has this id");
-      const filter = await readFilter(deps, present.kind, body, present);
-      const channel = await audited(
-        (scope) => changeChannel(scope, { owner, id, filter, now: now() }),
-        ({ severity, digest, rules }) =>
-          toEntry(by, "alert.channel_change", id, { severity, digest, rules: rules?.join(", ") ?? "all" }),
-      );
-      return toChannelJson(channel);
-    },
-    remove: async ({ owner, by }: AlertChange, id: string) => {
-      changes.take(owner);
-      await audited(
-        (scope) => deleteChannel(scope, owner, id),
-        () => toEntry(by, "alert.channel_delete", id, {}),
-      );
+      await channelActions(deps).remove({ owner }, id);
       return { id };
     },
     /** Sends a test message and waits for its outcome. */
     test: async (owner: string, id: string) => {
-      const channel = (await listChannels(store, owner)).find((one) => one.id === id);
-      if (channel === undefined) throw new GatewayError("not_found", "No alert channel has this id");
+      const channel = await findChannel(deps, owner, id);
       tests.take(owner);
       if (channel.kind === "email") await takeAttempt(store, `test-mail:${owner}`, testMailLimit, now());
       return { id, error: (await delivery.sendTest(id)) ?? null };
@@ -189,7 +117,7 @@ async function readAlerts(deps: HttpDeps, owner: string) {
       return { ...alert, started_at: toIso(startedAt), resolved_at: toIso(endedAt) };
     }),
     rules: settings.map(toRuleJson),
-    channels: (await listChannels(store, owner)).map(toChannelJson),
+    channels: (await listChannels(store, owner)).map((channel) => toChannelJson(toShown(channel))),
   };
 }
 
@@ -247,43 +175,8 @@ export function toRuleJson({ rule, isEnabled, threshold }: RuleSetting) {
   return { rule, enabled: isEnabled, unit: unit ?? null, threshold: text };
 }
 
-/**
- * Reads which messages a channel gets.
- *
- * @param present The fields that stay as they are.
- * @throws {GatewayError} `invalid_request`
- */
-async function readFilter(
-  { store }: Pick<HttpDeps, "store">,
-  kind: Channel["kind"],
-  { rules, severity, digest, digest_hour: hour }: FilterBody,
-  present: ChannelFilter,
-): Promise<ChannelFilter> {
-  if (rules !== undefined && rules !== null) {
-    const ofMetrics = (await listMetricRules(store)).map(({ id }) => id);
-    const names: readonly string[] = ["metric", ...ruleNames];
-    const unknown = rules.find((rule) => !names.includes(rule) && !ofMetrics.includes(rule));
-    if (unknown !== undefined) {
-      const message = `rules has ${quoteValue(unknown)}, expected ids of custom rules or ${names.join(", ")}`;
-      throw new GatewayError("invalid_request", message, { param: "rules" });
-    }
-  }
-  const filter = {
-    rules: rules === undefined ? present.rules : (rules ?? undefined),
-    severity: severity ?? present.severity,
-    digest: digest ?? present.digest,
-    digestHour: hour ?? present.digestHour,
-  };
-  if (kind === "pagerduty" && filter.digest !== "off") {
-    throw new GatewayError("invalid_request", "digest is for people to read; PagerDuty gets alerts only", {
-      param: "digest",
-    });
-  }
-  return filter;
-}
-
-function toChannelJson({ id, kind, label, createdAt, sentAt, error, errorAt, ...filter }: Channel) {
-  const { rules = null, severity, digest, digestHour: digest_hour } = filter;
+function toChannelJson({ id, kind, name, label, createdAt, sentAt, error, errorAt, ...filter }: ShownChannel) {
+  const { rules, severity, digest, digestHour: digest_hour } = filter;
   const outcome = { sent_at: toIso(sentAt), error: error ?? null, error_at: toIso(errorAt) };
-  return { id, kind, label, rules, severity, digest, digest_hour, created_at: toIso(createdAt), ...outcome };
+  return { id, kind, name, label, rules, severity, digest, digest_hour, created_at: toIso(createdAt), ...outcome };
 }

@@ -48,6 +48,8 @@ export interface Channel extends ChannelFilter {
   readonly id: string;
   readonly owner: string;
   readonly kind: Database["alert_channels"]["kind"];
+  readonly name: string;
+  /** Where it leads: the origin of a URL, or addresses. */
   readonly label: string;
   readonly createdAt: number;
   readonly sentAt: number | undefined;
@@ -58,6 +60,9 @@ export interface Channel extends ChannelFilter {
 
 /** How many channels an owner may have. */
 const channelsMax = 10;
+
+/** Characters of the place in a name that is made of it. */
+const placeMax = 60;
 
 const aadOf = (id: string) => `alert channel ${id}`;
 
@@ -76,6 +81,8 @@ interface NewChannel {
   readonly now: number;
   readonly owner: string;
   readonly kind: Channel["kind"];
+  /** Absent: its kind and host. */
+  readonly name?: string | undefined;
   readonly target: Target;
   /** Absent: all alerts, and no digest. */
   readonly filter?: ChannelFilter;
@@ -86,25 +93,23 @@ interface NewChannel {
  * cannot encrypt it as the others can.
  */
 export async function addChannel(store: TransactionScope, { box, now, ...fields }: NewChannel): Promise<Channel> {
-  const { owner, kind, target, filter = filterDefault } = fields;
+  const { owner, kind, name, target, filter = filterDefault } = fields;
   const id = `ach_${crypto.randomUUID().replaceAll("-", "").slice(0, 16)}`;
   return await inTransaction(store, async ({ db, shared }) => {
     // Channels that are added at the same time must count each other.
     await lockName(db, `alert_channels ${owner}`, shared);
-    const { count } = await db
-      .selectFrom("alert_channels")
-      .select((select) => select.fn.countAll().as("count"))
-      .where("owner", "=", owner)
-      .executeTakeFirstOrThrow();
-    if (Number(count) >= channelsMax) {
+    const others = await listChannels({ db }, owner);
+    if (others.length >= channelsMax) {
       throw new GatewayError("invalid_request", `There are ${channelsMax} channels already: delete one first`);
     }
     const sealed = await sealSecret(box, db, { owner: aadOf(id), content: JSON.stringify(target) });
+    const label = toLabel(kind, target);
     const row = {
       id,
       owner,
       kind,
-      label: toLabel(kind, target),
+      name: name ?? pickName(kind, label, others),
+      label,
       created_at: now,
       sent_at: null,
       error: null,
@@ -118,20 +123,33 @@ export async function addChannel(store: TransactionScope, { box, now, ...fields 
   });
 }
 
-/** Changes which messages a channel gets. @throws {GatewayError} `not_found` */
+interface ChannelChange {
+  readonly owner: string;
+  readonly id: string;
+  /** `null`: its kind and host; absent: it stays as it is. */
+  readonly name?: string | null | undefined;
+  readonly filter: ChannelFilter;
+  readonly now: number;
+}
+
+/** Changes the name of a channel, and which messages it gets. @throws {GatewayError} `not_found` */
 export async function changeChannel(
   { db }: Pick<Store, "db">,
-  { owner, id, filter, now }: { owner: string; id: string; filter: ChannelFilter; now: number },
+  { owner, id, name, filter, now }: ChannelChange,
 ): Promise<Channel> {
   const before = await db
     .selectFrom("alert_channels")
-    .select(["digest", "digest_hour", "digest_at"])
+    .select(["kind", "name", "label", "digest", "digest_hour", "digest_at"])
     .where("id", "=", id)
     .where("owner", "=", owner)
     .executeTakeFirst();
   if (before === undefined) throw unknownChannel();
   const isSameDigest = before.digest === filter.digest && before.digest_hour === filter.digestHour;
-  const columns = toFilterColumns(filter, now);
+  const others = name === null ? (await listChannels({ db }, owner)).filter((one) => one.id !== id) : [];
+  const columns = {
+    ...toFilterColumns(filter, now),
+    name: name === null ? pickName(before.kind, before.label, others) : (name ?? before.name),
+  };
   const row = await db
     .updateTable("alert_channels")
     .set(isSameDigest ? { ...columns, digest_at: before.digest_at } : columns)
@@ -189,7 +207,7 @@ export async function recordOutcome(
   await db.updateTable("alert_channels").set(change).where("id", "=", id).execute();
 }
 
-function unknownChannel(): GatewayError {
+export function unknownChannel(): GatewayError {
   return new GatewayError("not_found", "No alert channel has this id");
 }
 
@@ -199,8 +217,28 @@ function toLabel(kind: Channel["kind"], { url, to }: Target): string {
   return to === undefined ? "the email address of the account" : to.join(", ");
 }
 
+/** How people know each kind. */
+const kindTitles: Readonly<Record<Channel["kind"], string>> = {
+  webhook: "Webhook",
+  email: "Email",
+  slack: "Slack",
+  pagerduty: "PagerDuty",
+  teams: "Teams",
+  discord: "Discord",
+};
+
+/** A name by kind and host, with a number where another channel of the owner has it. */
+function pickName(kind: Channel["kind"], label: string, others: readonly Pick<Channel, "name">[]): string {
+  const place = kind === "email" ? label : label.replace(/^https?:\/\//, "");
+  const first = `${kindTitles[kind]} ${place.length > placeMax ? `${place.slice(0, placeMax - 1)}…` : place}`;
+  const names = new Set(others.map(({ name }) => name));
+  let name = first;
+  for (let number = 2; names.has(name); number += 1) name = `${first} (${number})`;
+  return name;
+}
+
 function toChannel(row: Database["alert_channels"]): Channel {
-  const { id, owner, kind, label, created_at: createdAt, sent_at, error, error_at } = row;
+  const { id, owner, kind, name, label, created_at: createdAt, sent_at, error, error_at } = row;
   const outcome = { sentAt: sent_at ?? undefined, error: error ?? undefined, errorAt: error_at ?? undefined };
   const filter = {
     rules: row.rules === null ? undefined : (JSON.parse(row.rules) as string[]),
@@ -208,5 +246,5 @@ function toChannel(row: Database["alert_channels"]): Channel {
     digest: row.digest,
     digestHour: row.digest_hour,
   };
-  return { id, owner, kind, label, createdAt, ...outcome, ...filter };
+  return { id, owner, kind, name, label, createdAt, ...outcome, ...filter };
 }

@@ -1,6 +1,11 @@
 import { defineCommand, UsageError } from "../../cli/command.ts";
+import { exitCodes } from "../../cli/exit-codes.ts";
 import { columns, toIsoTime } from "../../cli/lib/format.ts";
 import { withStore } from "../../cli/lib/with-store.ts";
+import { toTerminalLine } from "../../lib/terminal-text.ts";
+import { createLog } from "../../observability/log.ts";
+import { SecretBox } from "../../providers/index.ts";
+import { findChannel } from "./channel-fields.ts";
 import { type FiringAlert, readFiring } from "./record-findings.ts";
 import { gatewayOwner } from "./rule-settings.ts";
 import { severities } from "./subject.ts";
@@ -34,6 +39,31 @@ export const alertList = defineCommand({
     ]);
     const head = ["severity", "since (UTC)", "subject", "text"];
     return { json: alerts.map(toJson), text: rows.length === 0 ? "No alert is firing" : columns([head, ...rows]) };
+  },
+});
+
+export const channelTest = defineCommand({
+  name: "channel test",
+  description: "Send a test alert to an alert channel, and report whether it was accepted",
+  flags: {},
+  args: ["ID"],
+  example: "channel test ach_4f1c…",
+  async run(_context, { args: { ID: id }, config, now }) {
+    // Other commands do not load what sends messages.
+    const { createDelivery } = await import("./deliver.ts");
+    return await withStore(
+      config,
+      async ({ store }) => {
+        const { name } = await findChannel({ store }, gatewayOwner, id);
+        const log = createLog("silent", () => undefined);
+        const delivery = createDelivery({ store, secrets: new SecretBox(config), config, now: Date.now, log });
+        const error = await delivery.sendTest(id);
+        const json = { id, name, ok: error === undefined, error: error ?? null };
+        const text = error === undefined ? `${name} accepted a test alert` : `${name}: ${toTerminalLine(error)}`;
+        return { json, text, exitCode: error === undefined ? exitCodes.success : exitCodes.failed };
+      },
+      now,
+    );
   },
 });
 

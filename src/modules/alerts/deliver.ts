@@ -51,13 +51,15 @@ export function createDelivery(deps: DeliveryDeps) {
   /** Sends and records the outcome. Returns why it failed. */
   async function attempt(id: string, message: AlertMessage): Promise<DeliveryError | undefined> {
     let error: DeliveryError | undefined;
+    let name: string | undefined;
     try {
       const open = await openChannel(store, secrets, id);
+      name = open.channel.name;
       await send(open, open.channel.kind === "pagerduty" ? await dropEnded(open, message) : message);
     } catch (thrown) {
       if (thrown instanceof DeliveryError) error = thrown;
       else error = new DeliveryError(thrown instanceof GatewayError ? thrown.message : "The message could not be sent");
-      log.warn("alert_not_sent", { channel: id, error: thrown });
+      log.warn("alert_not_sent", { channel: id, name, error: thrown });
     }
     await recordOutcome(store, id, { error: error?.message, now: now() });
     return error;

@@ -31,7 +31,7 @@ interface DigestDeps {
   readonly now: () => number;
 }
 
-type DueChannel = Pick<Database["alert_channels"], "id" | "digest" | "digest_hour" | "digest_at">;
+type DueChannel = Pick<Database["alert_channels"], "id" | "name" | "digest" | "digest_hour" | "digest_at">;
 
 /**
  * Queues the digests that are due, each once: the node that moves a channel to its next time queues the message in the
@@ -42,7 +42,7 @@ export async function queueDigests(deps: DigestDeps): Promise<void> {
   const at = now();
   const due = await store.db
     .selectFrom("alert_channels")
-    .select(["id", "digest", "digest_hour", "digest_at"])
+    .select(["id", "name", "digest", "digest_hour", "digest_at"])
     .where("owner", "=", gatewayOwner)
     .where("digest_at", "<=", at)
     .execute();
@@ -50,10 +50,10 @@ export async function queueDigests(deps: DigestDeps): Promise<void> {
 }
 
 async function queueDigest(deps: DigestDeps, channel: DueChannel, at: number): Promise<void> {
-  const { id, digest: period, digest_hour: hour, digest_at: dueAt } = channel;
+  const { id, name, digest: period, digest_hour: hour, digest_at: dueAt } = channel;
   if (period === "off") return;
   const slot = lastDigestAt(period, hour, at);
-  const message = await createDigestMessage(deps, { period, slot, channelId: id, now: at });
+  const message = await createDigestMessage(deps, { period, slot, channel: { id, name }, now: at });
   await deps.store.db.transaction().execute(async (transaction) => {
     const { numUpdatedRows } = await transaction
       .updateTable("alert_channels")
@@ -69,13 +69,13 @@ interface DigestWanted {
   readonly period: DigestPeriod;
   /** When it is due: it is about the time until then. */
   readonly slot: number;
-  readonly channelId: string;
+  readonly channel: { readonly id: string; readonly name: string };
   readonly now: number;
 }
 
 async function createDigestMessage(
   deps: DigestDeps,
-  { period, slot, channelId, now }: DigestWanted,
+  { period, slot, channel, now }: DigestWanted,
 ): Promise<AlertMessage> {
   const { store, config, kernel, health, freshen } = deps;
   const hours = digestDays[period] * 24;
@@ -118,9 +118,10 @@ async function createDigestMessage(
   ].filter(({ lines }) => lines.length > 0);
   const text = [title, ...sections.flatMap((part) => [`${part.title}:`, ...part.lines.map((line) => `• ${line}`)])];
   const times = { from: new Date(from).toISOString(), until: new Date(slot).toISOString() };
-  const digest = { period, ...times, title, sections, link: toLink(config.publicUrl, "/") };
+  text.push(`Sent to ${toName(channel.name)}`);
+  const digest = { period, ...times, title, channel, sections, link: toLink(config.publicUrl, "/") };
   // One id for each time of a channel: it is queued once even if the channel is set to this time again.
-  return { id: `digest_${channelId}_${slot / hourMs}`, type: "digest", text: text.join("\n"), alerts: [], digest };
+  return { id: `digest_${channel.id}_${slot / hourMs}`, type: "digest", text: text.join("\n"), alerts: [], digest };
 }
 
 function describeSums({ current, before }: DigestFigures, period: DigestPeriod): string[] {

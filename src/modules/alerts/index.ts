@@ -1,5 +1,6 @@
 import type { Module } from "../module.ts";
-import { alertList } from "./command.ts";
+import { alertChannels } from "./channel-resource.ts";
+import { alertList, channelTest } from "./command.ts";
 import { alertRules } from "./rule-resource.ts";
 import { settings } from "./settings.ts";
 
@@ -7,8 +8,8 @@ import { settings } from "./settings.ts";
 export const alerts: Module = {
   name: "alerts",
   settings,
-  resources: [alertRules],
-  commands: [alertList],
+  resources: [alertRules, alertChannels],
+  commands: [alertList, channelTest],
   async open(parts) {
     const { openAlerts } = await import("./open.ts");
     return openAlerts(parts);

@@ -26,6 +26,8 @@ export interface Digest {
   readonly from: string;
   readonly until: string;
   readonly title: string;
+  /** The channel that it was made for. */
+  readonly channel: { readonly id: string; readonly name: string };
   readonly sections: readonly { readonly title: string; readonly lines: readonly string[] }[];
   /** Address of the dashboard; `null` without PUBLIC_URL. */
   readonly link: string | null;

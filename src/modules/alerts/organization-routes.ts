@@ -1,44 +1,21 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { GatewayError, nullable } from "../../contract/index.ts";
-import { type AdminApi, adminRoutes, describeDelete, describeRead, describeWrite } from "../../http/admin-api/guard.ts";
+import { type AdminApi, adminRoutes, describeRead, describeWrite } from "../../http/admin-api/guard.ts";
 import type { OrganizationApiOf } from "../../http/admin-api/index.ts";
 import { invalid, listOf, listParameters, pickPage, readPage, toList, toSeconds } from "../../http/admin-api/lists.ts";
 import type { HttpDeps } from "../../http/deps.ts";
 import { parseUrl } from "../../http/lifecycle/origin.ts";
 import { formBody } from "../../http/lifecycle/validate.ts";
 import type { ApiAdministrator } from "../../keys/index.ts";
-import { alertActions, emailFields, filterFields, RuleChange, SeverityName, webhookFields } from "./alert-actions.ts";
-import { channelKinds, type Target } from "./channels.ts";
+import { alertActions, RuleChange } from "./alert-actions.ts";
+import { SeverityName } from "./channel-fields.ts";
+import type { alertChannels } from "./channel-resource.ts";
 import type { alertRules } from "./rule-resource.ts";
 import { gatewayOwner } from "./rule-settings.ts";
-import { settings } from "./settings.ts";
-import { checkWebhookUrl } from "./webhook.ts";
 
 const Mute = formBody({
   hours: nullable(Type.Integer({ minimum: 1, maximum: 24 * 365, description: "`null`: until it is ended manually" })),
 });
-const ChannelKind = Type.Union(channelKinds.map((kind) => Type.Literal(kind)));
-const NewChannel = formBody({
-  kind: ChannelKind,
-  url: Type.Optional({
-    ...webhookFields.url,
-    description:
-      "Of a webhook, Slack, Teams or Discord; of PagerDuty in the EU https://events.eu.pagerduty.com/v2/enqueue",
-  }),
-  secret: webhookFields.secret,
-  routing_key: Type.Optional(
-    Type.String({
-      pattern: "^[A-Za-z0-9]{32}$",
-      title: "e93f… (32 letters or digits)",
-      maxLength: 32,
-      description: "Integration key of PagerDuty's Events API v2",
-    }),
-  ),
-  to: Type.Optional(emailFields.to),
-  ...filterFields,
-});
-const ChannelChange = formBody(filterFields);
-
 const Time = Type.Integer();
 const AlertObject = Type.Object({
   id: Type.String({ description: "The same in all messages about it; another one if it comes again" }),
@@ -51,7 +28,10 @@ const AlertObject = Type.Object({
     { description: "What it is about, such as a provider, account or key" },
   ),
   text: Type.String(),
-  link: nullable(Type.String({ description: "Page of the dashboard that helps; `null` without PUBLIC_URL" })),
+  link: nullable(
+    Type.String({ description: "Address of the page of the dashboard about it; `null` without PUBLIC_URL" }),
+  ),
+  page: Type.String({ description: "Path of that page, such as /admin/providers/openai" }),
   started_at: Time,
   notified_at: nullable(Type.Integer({ description: "Time of the last message about it" })),
   resolved_at: nullable(Time),
@@ -65,29 +45,13 @@ const RuleObject = Type.Object({
   unit: nullable(Type.String()),
   threshold: nullable(Type.String()),
 });
-const ChannelObject = Type.Object({
-  id: Type.String(),
-  object: Type.Literal("organization.alert.channel"),
-  kind: ChannelKind,
-  label: Type.String({
-    description: "The origin of a webhook, or the addresses. The full URL of a webhook is never returned",
-  }),
-  rules: nullable(Type.Array(Type.String())),
-  severity: SeverityName,
-  digest: Type.String(),
-  digest_hour: Type.Integer(),
-  created_at: Time,
-  sent_at: nullable(Time),
-  error: nullable(Type.String({ description: "Error of the last message; `null`: it was accepted" })),
-  error_at: nullable(Time),
-});
 const TestObject = Type.Object({
   id: Type.String(),
   object: Type.Literal("organization.alert.channel.test"),
   ok: Type.Boolean(),
   error: nullable(Type.String()),
 });
-/** Alerts of the gateway, the rules that find them, and the channels of their messages. Every change is in the audit log. */
+/** Alerts of the gateway, the rules that find them, and the test of a channel. Every change is in the audit log. */
 export function organizationAlerts(deps: HttpDeps, api: AdminApi) {
   const actions = alertActions(deps);
   return [...alertRoutes(deps, api, actions), ...ruleRoutes(deps, api, actions), ...channelRoutes(deps, api, actions)];
@@ -95,8 +59,9 @@ export function organizationAlerts(deps: HttpDeps, api: AdminApi) {
 
 type Actions = ReturnType<typeof alertActions>;
 
-/** The types of these routes, and of those of custom rules, for the pages. */
-export type OrganizationAlerts = OrganizationApiOf<typeof alertRules, ReturnType<typeof organizationAlerts>[number]>;
+/** The types of these routes, and of those of custom rules and channels, for the pages. */
+export type OrganizationAlerts = OrganizationApiOf<typeof alertRules, ReturnType<typeof organizationAlerts>[number]> &
+  OrganizationApiOf<typeof alertChannels>;
 
 const byAdministrator = ({ accountId }: ApiAdministrator) => ({ owner: gatewayOwner, by: accountId });
 
@@ -188,95 +153,9 @@ function ruleRoutes(deps: HttpDeps, api: AdminApi, actions: Actions) {
   ];
 }
 
-/** The fields of each kind of channel. @throws {GatewayError} `invalid_request` */
-function readTarget(body: Static<typeof NewChannel>, networks: readonly string[]): Target {
-  const { kind, url, secret, routing_key: routingKey, to } = body;
-  const expectAbsent = (...names: readonly ("url" | "secret" | "routing_key" | "to")[]) => {
-    const name = names.find((one) => body[one] !== undefined);
-    if (name !== undefined) throw invalid(name, `A channel of kind ${kind} cannot have ${name}`);
-  };
-  switch (kind) {
-    case "email":
-      if (to === undefined) throw invalid("to", "An e-mail channel needs addresses in to");
-      expectAbsent("url", "secret", "routing_key");
-      return { to };
-    case "pagerduty":
-      if (routingKey === undefined)
-        throw invalid("routing_key", "A PagerDuty channel needs an integration key in routing_key");
-      expectAbsent("secret", "to");
-      return { routingKey, ...(url !== undefined && { url: checkWebhookUrl(url, networks) }) };
-    case "webhook":
-      if (url === undefined) throw invalid("url", "A webhook needs url");
-      expectAbsent("routing_key", "to");
-      return { url: checkWebhookUrl(url, networks), secret };
-    default:
-      if (url === undefined) throw invalid("url", `A channel of kind ${kind} needs the url of its webhook`);
-      expectAbsent("secret", "routing_key", "to");
-      return { url: checkWebhookUrl(url, networks) };
-  }
-}
-
 function channelRoutes(deps: HttpDeps, api: AdminApi, actions: Actions) {
-  const { alertNetworks: networks = [] } = deps.config.of(settings);
-  const add = (admin: ApiAdministrator, body: Static<typeof NewChannel>) => {
-    const { kind, url: _, secret: __, routing_key: ___, to: ____, ...filter } = body;
-    return actions.add(byAdministrator(admin), { kind, target: readTarget(body, networks), filter });
-  };
   const route = adminRoutes(deps, api, { path: "/organization/alerts/channels", area: "alerts" });
   return [
-    route.get(
-      "",
-      async ({ request }) => {
-        const query = parseUrl(request).searchParams;
-        const { channels } = await actions.read(gatewayOwner);
-        const page = pickPage(channels, query, ({ id }) => id);
-        return toList(page, readPage(query).limit, toChannel);
-      },
-      {
-        detail: describeRead("List the alert channels", listOf(ChannelObject), {
-          query: listParameters,
-        }),
-      },
-    ),
-    route.post(
-      "",
-      async ({ admin, body }) => {
-        return toChannel(await add(admin, body));
-      },
-      {
-        body: NewChannel,
-        example: { kind: "webhook", url: "https://hooks.example.com/alerts", severity: "warning" },
-        detail: describeWrite(
-          "Create an alert channel: e-mail, a webhook, Slack, Teams, Discord or PagerDuty",
-          ChannelObject,
-          {
-            description:
-              "Addresses, secrets and integration keys are stored encrypted and not shown again. Messages of a webhook without `secret` are not signed.",
-          },
-        ),
-      },
-    ),
-    route.post(
-      "/:channel_id",
-      async ({ admin, body, params: { channel_id: id } }) => {
-        return toChannel(await actions.change(byAdministrator(admin), id, body));
-      },
-      {
-        body: ChannelChange,
-        example: { severity: "critical", digest: "weekly", digest_hour: 8 },
-        detail: describeWrite("Change which alerts and digests a channel gets", ChannelObject, {
-          description: "Absent fields stay as they are.",
-        }),
-      },
-    ),
-    route.delete(
-      "/:channel_id",
-      async ({ admin, params: { channel_id: id } }) => {
-        await actions.remove(byAdministrator(admin), id);
-        return { id, object: "organization.alert.channel.deleted", deleted: true };
-      },
-      { detail: describeDelete("Delete a channel", "organization.alert.channel.deleted") },
-    ),
     route.post(
       "/:channel_id/test",
       async ({ params: { channel_id: id } }) => {
@@ -307,21 +186,6 @@ async function readAlerts(actions: Actions): Promise<(Static<typeof AlertObject>
       ...{ notified_at: null, resolved_at: fromIso(resolved), muted: false, muted_until: null },
     })),
   ];
-}
-
-function toChannel({
-  created_at: created,
-  sent_at: sent,
-  error_at: failed,
-  ...channel
-}: Awaited<ReturnType<Actions["add"]>>) {
-  return {
-    object: "organization.alert.channel" as const,
-    ...channel,
-    created_at: fromIso(created) as number,
-    sent_at: fromIso(sent),
-    error_at: fromIso(failed),
-  };
 }
 
 function fromIso(time: string | null): number | null {

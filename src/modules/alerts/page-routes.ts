@@ -4,7 +4,8 @@ import type { HttpDeps } from "../../http/deps.ts";
 import { withTeamSession } from "../../http/lifecycle/session.ts";
 import { formBody } from "../../http/lifecycle/validate.ts";
 import { findSmtp } from "../../mail/index.ts";
-import { alertActions, RuleChange, webhookFields } from "./alert-actions.ts";
+import { alertActions, RuleChange } from "./alert-actions.ts";
+import { webhookFields } from "./channel-fields.ts";
 import { listChannels } from "./channels.ts";
 import { checkWebhookUrl } from "./webhook.ts";
 
@@ -32,8 +33,8 @@ export function ownAlerts(deps: HttpDeps) {
     ),
     route.post(
       "/webhooks",
-      ({ user: { accountId }, body: { url, secret } }) =>
-        actions.add({ owner: accountId }, { kind: "webhook", target: { url: checkWebhookUrl(url, []), secret } }),
+      ({ user: { accountId }, body: { name, url, secret } }) =>
+        actions.add(accountId, { kind: "webhook", name, target: { url: checkWebhookUrl(url, []), secret } }),
       { body: NewWebhook },
     ),
     route.post("/emails", async ({ user: { accountId, isEmailClaimed } }) => {
@@ -41,11 +42,9 @@ export function ownAlerts(deps: HttpDeps) {
         throw new GatewayError("conflict", "Alerts are sent only to verified e-mails; verify yours first");
       const hasOne = (await listChannels(store, accountId)).some(({ kind }) => kind === "email");
       if (hasOne) throw new GatewayError("conflict", "Alerts are already sent to the e-mail address of this account");
-      return actions.add({ owner: accountId }, { kind: "email", target: {} });
+      return actions.add(accountId, { kind: "email", target: {} });
     }),
-    route.delete("/channels/:id", ({ user: { accountId }, params: { id } }) =>
-      actions.remove({ owner: accountId }, id),
-    ),
+    route.delete("/channels/:id", ({ user: { accountId }, params: { id } }) => actions.remove(accountId, id)),
     route.post("/channels/:id/test", ({ user: { accountId }, params: { id } }) => actions.test(accountId, id)),
   ];
 }

@@ -133,6 +133,8 @@ function toOwnedNotice(
 /** An alert that is firing. */
 export interface FiringAlert extends Pick<AlertNotice, "id" | "severity" | "subject" | "text" | "link"> {
   readonly rule: string;
+  /** Path of the page of the dashboard about it. */
+  readonly page: string;
   readonly startedAt: number;
   /** When the last message about it was queued; absent: none was. */
   readonly notifiedAt: number | undefined;
@@ -151,7 +153,17 @@ export async function readFiring(
   return rows.map((row) => {
     const { id, severity, subject, text, link } = toNotice(row, { severity: toSeverity(row.severity), publicUrl });
     const times = { startedAt: row.since_at, notifiedAt: row.notified_at ?? undefined };
-    return { id, rule: row.rule, severity, subject, text, link, ...times, mutedUntil: muted.get(row.id) };
+    return {
+      id,
+      rule: row.rule,
+      severity,
+      subject,
+      text,
+      link,
+      page: row.page,
+      ...times,
+      mutedUntil: muted.get(row.id),
+    };
   });
 }
 
@@ -216,7 +228,8 @@ export async function muteAlert(
 }
 
 /** An alert that is over. */
-export interface PastAlert extends Pick<FiringAlert, "id" | "rule" | "severity" | "subject" | "text" | "link"> {
+export interface PastAlert
+  extends Pick<FiringAlert, "id" | "rule" | "severity" | "subject" | "text" | "link" | "page"> {
   readonly startedAt: number;
   readonly endedAt: number;
 }
@@ -237,7 +250,7 @@ export async function readHistory(
     .execute();
   return rows.map(({ id, rule, text, severity, page, since_at: startedAt, ended_at: endedAt, ...row }) => {
     const shown = { severity: toSeverity(severity), subject: readSubject(row), link: toLink(publicUrl, page) };
-    return { id, rule, text, ...shown, startedAt, endedAt };
+    return { id, rule, text, ...shown, page, startedAt, endedAt };
   });
 }
 

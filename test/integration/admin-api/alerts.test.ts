@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
+import { createHmac } from "node:crypto";
 import { makeAlertRow, makePastAlertRow } from "../../support/alert-rows.ts";
 import { startRaw } from "../../support/raw-server.ts";
 import { startSmtpSink } from "../../support/smtp-sink.ts";
@@ -210,6 +211,50 @@ describe("the routes of alerts", () => {
   });
 });
 
+describe("a channel", () => {
+  test("has the name that it was given, or one by its kind and host that no other channel has", async () => {
+    const { admin, webhook } = await fixture();
+    const { host } = new URL(webhook.url);
+    const add = async (fields: object) => {
+      const response = await admin.post(`${root}/channels`, { kind: "webhook", url: webhook.url, secret, ...fields });
+      return (await response.json()) as { id: string; name: string };
+    };
+    const [first, second, third] = [await add({}), await add({}), await add({ name: "On call" })];
+    expect([first.name, second.name, third.name]).toEqual([`Webhook ${host}`, `Webhook ${host} (2)`, "On call"]);
+    const change = async (id: string, name: string | null) =>
+      (await (await admin.post(`${root}/channels/${id}`, { name })).json()) as { name: string };
+    expect((await change(second.id, "Night")).name).toBe("Night");
+    expect((await change(third.id, null)).name).toBe(`Webhook ${host} (2)`);
+    expect(await (await admin.get(`${root}/channels/${second.id}`)).json()).toMatchObject({ name: "Night" });
+    await admin.remove(`${root}/channels/${second.id}`);
+    const audit = await (await admin.get("/dashboard/api/admin/audit")).text();
+    for (const name of ["On call", "Night"]) expect(audit).toContain(name);
+  });
+
+  test("that is a webhook gets a secret that its creation alone shows, and signs with it", async () => {
+    const { admin, ada, webhook } = await fixture();
+    const made = await (await admin.post(`${root}/channels`, { kind: "webhook", url: webhook.url })).json();
+    const { id, secret: generated } = made as { id: string; secret: string };
+    expect(generated).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
+    for (const path of [`${root}/channels/${id}`, `${root}/channels`]) {
+      expect(await (await admin.get(path)).text()).not.toContain("whsec");
+    }
+    await admin.post(`${root}/channels/${id}/test`);
+    const [request] = webhook.requests;
+    const [messageId, time] = ["webhook-id", "webhook-timestamp"].map((name) => request?.headers[name]);
+    const key = Buffer.from(generated.slice("whsec_".length), "base64");
+    const expected = createHmac("sha256", key).update(`${messageId}.${time}.${request?.body}`).digest("base64");
+    expect(request?.headers["webhook-signature"]).toBe(`v1,${expected}`);
+    const chosen = await admin.post(`${root}/channels`, { kind: "webhook", url: webhook.url, secret });
+    expect(await chosen.text()).not.toContain("whsec");
+    const own = await ada.post("/dashboard/api/alerts/webhooks", {
+      name: "Mine",
+      url: "https://hooks.example.invalid/",
+    });
+    expect(await own.json()).toMatchObject({ name: "Mine", secret: expect.stringMatching(/^whsec_/) });
+  });
+});
+
 describe("a channel of a service", () => {
   const routingKey = "0123456789abcdef0123456789abcdef";
 
@@ -314,11 +359,11 @@ describe("an alert of the gateway", () => {
     const about = { rule: "circuit_open", text: "acme fails", severity: "warning", subject };
     const facts = { object: "organization.alert", ...about, started_at: 5 };
     const origin = "https://gate.example.com";
-    const none = { notified_at: null, muted: false, muted_until: null };
+    const none = { notified_at: null, muted: false, muted_until: null, page: "/admin/providers/acme" };
     const active = { state: "active", resolved_at: null, link: `${origin}/admin/providers/acme` };
     expect(await list("")).toEqual([{ id, ...active, ...facts, ...none }]);
     const ended = { state: "ended", resolved_at: 9, link: `${origin}/status` };
-    expect(await list("?state=ended")).toEqual([{ id: "past", ...ended, ...facts, ...none }]);
+    expect(await list("?state=ended")).toEqual([{ id: "past", ...ended, ...facts, ...none, page: "/status" }]);
     expect((await admin.get(`${root}?state=all`)).status).toBe(400);
     const path = `${root}/${encodeURIComponent(id)}`;
     const muted = (await (await admin.post(`${path}/mute`, { hours: 2 })).json()) as { muted_until: number };

@@ -360,6 +360,7 @@ describe("the document of a gateway", () => {
     ["an entry that is there twice", { accounts: [{ email: "x@example.com" }, { email: "X@example.com" }] }],
     ["a budget that is no amount", { accounts: [{ email: "x@example.com", budget_usd: "much" }] }],
     ["a key of an account that does not exist", { keys: [{ account: "nobody@example.com", name: "x" }] }],
+    ["a markup of a provider that is not here", { markups: [{ provider: "opnai", markup_percent: "20" }] }],
     ["a provider that nobody knows", { providers: [{ name: "nobody", enabled: true }] }],
     [
       "a row of the catalogue with a typo",

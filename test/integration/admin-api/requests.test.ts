@@ -115,6 +115,12 @@ test("costs are told apart by end user, tag or session, of all projects or of on
   expect(tags.sort()).toEqual(["blue", "green", "red"]);
   const accountId = (await gateway.app.accounts.find("test@example.org"))?.id;
   expect(await costsBy(`group_by=session&project_ids=${accountId}`)).toHaveLength(2);
+  const { json } = await get(`/organization/costs?${span}&group_by=tag&compare=true`);
+  expect(json.comparison.end_time).toBe(json.data[0].start_time);
+  const red = json.comparison.results.find(({ tag }: { tag: string }) => tag === "red");
+  expect(red).toMatchObject({ previous: { cost_usd: "0" }, change_percent: null });
+  expect(Number(red.cost_usd)).toBeGreaterThan(0);
+  expect((await get(`/organization/costs?${span}&compare=yes`)).status).toBe(400);
   const mixed = await get(`/organization/costs?${span}&group_by=tag,line_item`);
   expect([mixed.status, mixed.json.error.message]).toEqual([
     400,

@@ -103,6 +103,11 @@ test("the statements of all projects are one line each, page by page, and come t
     balances.filter(([, balance]) => balance !== 0).sort(),
   );
   expect((await verifyLedger(gateway.store)).differences).toEqual([]);
+  const { totals } = (await get(`/statements?month=${month}&limit=1`)).json;
+  for (const name of ["opening_usd", "credits_usd", "debits_usd", "charges_usd", "closing_usd"]) {
+    const sum = lines.reduce((all, line) => all + nano(line[name] as string), 0);
+    expect([name, nano(totals[name])]).toEqual([name, sum]);
+  }
   const ofTeam = lines.find(({ project_id: id }) => id === team);
   expect(ofTeam).toMatchObject({ opening_usd: "3", credits_usd: "40.000000001", debits_usd: "-0.25" });
   const before = async (month: string) => (await get(`/statements?month=${month}`)).json.data;
@@ -130,6 +135,9 @@ test("the same lines are a file by API, on the dashboard and by the command line
   const bench = makeBench({ env: { MODELGATE_HOME: gateway.home }, now: Date.now, plugins: builtIns });
   const { stdout } = await bench.run("statement", "--month", month, "--format", "csv");
   expect(stdout).toBe(file.replaceAll("\r\n", "\n"));
+  const { totals } = (await see("viewer", `/admin/statements?month=${month}`)).json;
+  const inAll = new RegExp(`in all +${totals.opening_usd} +${totals.credits_usd} +${totals.debits_usd} `);
+  expect((await bench.run("statement", "--month", month)).stdout).toMatch(inAll);
   const own = await bench.json<{ closing_usd: string; account: { email: string | null } }>(
     ...["statement", "--account", "Data, science", "--month", month],
   );

@@ -20,6 +20,7 @@ test("alert list shows the alerts that are firing with their ids, subjects and l
   const all = {
     ...{ rule: "circuit_open", text: "acme fails", subject: { type: "provider", id: "acme", name: "acme" } },
     ...{ link: "https://gate.example.com/admin/providers/acme", notified_at: null },
+    page: "/admin/providers/acme",
     started_at: "2026-11-21T09:59:00.000Z",
   };
   expect(await bench.json<object>("alert", "list")).toEqual([

@@ -89,6 +89,18 @@ test("usage is told by account, model and others, for days that end today", asyn
   expect((await bench.run("usage", "--by", "tag")).stdout).toContain("in all, also without tag");
   expect((await bench.run(...models)).stdout).toMatch(/^in all {2}/m);
   expect(names(await bench.json<Figures>("usage", "--days", "1"))).toEqual([["ada@example.org", "2.5", 3]]);
+  // Four days: 2.5 USD today, after 10 USD on the four days before; two days: none before.
+  interface Compared {
+    readonly total: { previous: { from: string; cost_usd: string; change_percent: { cost_usd: number | null } } };
+    readonly data: { name: string; previous: { cost_usd: string; requests: number } }[];
+  }
+  const compared = await bench.json<Compared>("usage", "--compare", "--days", "4");
+  expect(compared.total.previous).toMatchObject({ from: "2026-11-14T00:00:00.000Z", cost_usd: "10" });
+  expect(compared.total.previous.change_percent.cost_usd).toBe(-75);
+  expect(compared.data).toMatchObject([{ name: "ada@example.org", previous: { cost_usd: "1", requests: 1 } }]);
+  const short = await bench.json<Compared>("usage", "--compare", "--days", "2", "--by", "model");
+  expect(short.total.previous).toMatchObject({ cost_usd: "0", change_percent: { cost_usd: null } });
+  expect((await bench.run("usage", "--compare", "--days", "4")).stdout).toMatch(/in all.*\$2\.5 +\$10 +−75\.0 %/);
   for (const wrong of [
     ["--by", "nothing"],
     ["--days", "0"],

@@ -87,6 +87,17 @@ describe("statistics", () => {
     expect((await get("member", `/dashboard/api/statistics?account=${accountIds.other}`)).status).toBe(403);
   });
 
+  test("tell each group's figures of the period before, and earnings to operators alone", async () => {
+    const response = await get("viewer", "/dashboard/api/statistics?group_by=key&metric=earned");
+    const { groups, values } = await response.json();
+    const before = { requests: 0, cost_usd: "0", earned_usd: "0", change_percent: { requests: null, cost_usd: null } };
+    expect(groups[0].previous).toMatchObject(before);
+    expect(values).toHaveLength(30);
+    const own = await get("member", "/dashboard/api/statistics?group_by=key");
+    expect((await own.json()).groups[0].previous.earned_usd).toBeNull();
+    expect((await get("member", "/dashboard/api/statistics?metric=earned")).status).toBe(403);
+  });
+
   test("tell figures, latencies and the values of a metric in buckets", async () => {
     const response = await get("member", "/dashboard/api/statistics?group_by=key&metric=tokens&interval=day");
     const { buckets, totals, values, groups, group_count: count } = await response.json();

@@ -163,6 +163,16 @@ test.each([
     "spending USING PRIMARY KEY (account_id=? AND subject_id=? AND name=? AND day>?)",
   ],
   [
+    "a page of all budgets",
+    "select * from budgets where (created_at, id) > (?, ?) order by created_at, id limit 50",
+    "budgets_by_creation",
+  ],
+  [
+    "what the names of each budget have spent",
+    "select budgets.id, (select max(total) from (select sum(spent_nanodollars) as total from spending where account_id = owner.no and subject_id = budgets.no group by name) as sums) from budgets join payers as owner on owner.id = budgets.account_id",
+    "spending USING PRIMARY KEY (account_id=? AND subject_id=?)",
+  ],
+  [
     "what a session has spent, of its own rows",
     "select max(run) from session_spending where account_id = ? and subject_id = ? and name = ?",
     "spending USING PRIMARY KEY (account_id=? AND subject_id=? AND name=?)",

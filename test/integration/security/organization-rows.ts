@@ -370,6 +370,7 @@ export function organizationRows<Row>(
     [`DELETE ${path}/alerts/metric_rules/:metric_rule_id`]: managed(200, { id: newMetricRule }),
     [`GET ${path}/alerts/channels`]: managed(200),
     [`POST ${path}/alerts/channels`]: managed(200, { body: { kind: "email", to: ["ops@example.com"] } }),
+    [`GET ${path}/alerts/channels/:channel_id`]: managed(200, { id: newChannel }),
     [`POST ${path}/alerts/channels/:channel_id`]: managed(200, { id: newChannel, body: { severity: "critical" } }),
     [`DELETE ${path}/alerts/channels/:channel_id`]: managed(200, { id: newChannel }),
     [`POST ${path}/alerts/channels/:channel_id/test`]: managed(200, { id: newChannel }),

@@ -119,3 +119,37 @@ test("the budget that stands in for the wallet of an account says so", async () 
   const periods = new Map(rows.map(({ budget, replacesWallet }) => [budget.budget_period, replacesWallet]));
   expect([periods.get("month"), periods.get("day")]).toEqual([true, false]);
 });
+
+test("the nearest of hundreds of budgets are found behind many that are not in use", async () => {
+  const store = await temporaryStore();
+  const { db } = store;
+  const ids = Array.from({ length: 300 }, (_, place) => `acc${place}`);
+  await db
+    .insertInto("accounts")
+    .values(ids.map((id, created_at) => ({ id, email: `${id}@test`, created_at, disabled_at: created_at < 150 ? 1 : null })))
+    .execute();
+  await db
+    .insertInto("payers")
+    .values(ids.map((id) => ({ id, no: toPayerNumber(id), account_no: toPayerNumber(id) })))
+    .execute();
+  const amount = { budget_nanodollars: 1000, budget_period: "month", key_id: null, counted_from: 0 } as const;
+  await db
+    .insertInto("budgets")
+    .values(
+      ids.map((id, no) => ({ ...amount, id: `b${no}`, no, account_id: id, subject: "account", name: null, created_at: no })),
+    )
+    .execute();
+  const spent = { name: "", day: today, first_at: null, last_at: null, counted_day: null };
+  await db
+    .insertInto("spending")
+    .values(
+      ids.map((id, place) => {
+        const no = toPayerNumber(id);
+        return { ...spent, account_id: no, subject_id: no, spent_nanodollars: 1000 - place };
+      }),
+    )
+    .execute();
+  // The 150 that have spent the most belong to accounts that are disabled.
+  expect((await near(store, 2)).map(([text]) => text)).toEqual(["acc150 account each", "acc151 account each"]);
+  expect(await near(store, 500)).toHaveLength(150);
+});

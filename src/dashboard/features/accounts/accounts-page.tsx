@@ -113,15 +113,22 @@ function AccountsTable({ accounts }: { accounts: readonly AdminAccount[] }) {
 }
 
 export function AccountState({
-  account: { disabled_at, role, email_verified, is_team },
+  account: { disabled_at, role, email_verified, is_team, without_admin },
 }: {
-  account: Pick<AdminAccount, "disabled_at" | "role" | "email_verified" | "is_team">;
+  account: Pick<AdminAccount, "disabled_at" | "role" | "email_verified" | "is_team" | "without_admin">;
 }) {
   if (disabled_at !== null) return <span className="badge is-bad">disabled</span>;
   if (email_verified === false) {
     return (
       <span className="badge is-warn" title="Someone signed up with this email without verifying it">
         not verified
+      </span>
+    );
+  }
+  if (without_admin) {
+    return (
+      <span className="badge is-warn" title="None of its admins can sign in: make another member admin on its page">
+        no admin
       </span>
     );
   }

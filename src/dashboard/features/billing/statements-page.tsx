@@ -38,9 +38,15 @@ export default function StatementsPage() {
       </PageHead>
       <Section title={shown === "" ? "All accounts" : formatMonth(shown)}>
         <Loaded state={statements} lines={8}>
-          {({ data, next }) => (
+          {({ data, totals, next }) => (
             <>
-              <Table rows={data} rowKey={({ account }) => account.id} columns={columns} empty={empty} />
+              <Table
+                rows={data}
+                rowKey={({ account }) => account.id}
+                columns={columns}
+                empty={empty}
+                totals={["All accounts", ...amounts.map((name) => formatExactUsd(totals[name]))]}
+              />
               {(after !== "" || next !== null) && (
                 <div className="table-foot">
                   {after === "" ? (
@@ -64,6 +70,8 @@ export default function StatementsPage() {
     </>
   );
 }
+
+const amounts = ["opening_usd", "credits_usd", "debits_usd", "charges_usd", "closing_usd"] as const;
 
 const usd = (name: string, read: (line: Line) => string): Column<Line> => ({
   name,

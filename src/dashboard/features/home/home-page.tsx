@@ -2,7 +2,7 @@ import useSWR from "swr";
 import { Link } from "wouter";
 import { api, request } from "../../data/api.ts";
 import { formatAge, formatChange, formatCount, formatShare, formatShort, formatUsd } from "../../format.ts";
-import { Loaded } from "../../kit/feedback.tsx";
+import { Callout, Loaded } from "../../kit/feedback.tsx";
 import { ItemList } from "../../kit/item-list.tsx";
 import { usePlace } from "../../kit/modules.tsx";
 import { PageHead, Section, Usd } from "../../kit/page.tsx";
@@ -33,6 +33,7 @@ export default function HomePage() {
         <Loaded state={home} lines={10}>
           {(data) => (
             <>
+              <TeamsWithoutAdmin teams={data.teams_without_admin} />
               <FirstSteps hasCalls={data.month.now.requests + data.month.before.requests > 0} />
               <Figures home={data} />
               <div className="columns">
@@ -50,6 +51,29 @@ export default function HomePage() {
         </Loaded>
       </div>
     </>
+  );
+}
+
+/** Teams that are named in the notice. */
+const teamsNamed = 8;
+
+/** Teams whose admins have left or are disabled, with the page where an operator makes another member admin. */
+function TeamsWithoutAdmin({ teams }: { teams: Home["teams_without_admin"] }) {
+  if (teams.length === 0) return null;
+  const shown = teams.slice(0, teamsNamed);
+  return (
+    <Callout tone="warn">
+      {teams.length === 1 ? "A team has" : "Teams have"} no admin who can sign in:{" "}
+      {shown.map(({ id, label }, place) => (
+        <span key={id}>
+          {place > 0 && ", "}
+          <Link className="link" href={`/admin/accounts/${id}?tab=account`}>
+            {label}
+          </Link>
+        </span>
+      ))}
+      {teams.length > shown.length && " and more"}. Make another member admin there.
+    </Callout>
   );
 }
 

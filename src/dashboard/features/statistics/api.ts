@@ -18,6 +18,7 @@ export type GroupName = keyof typeof groupNames;
 
 export const metricNames = {
   cost: "Spend",
+  earned: "Earned",
   requests: "Requests",
   errors: "Errors",
   error_share: "Error share",

@@ -70,7 +70,9 @@ export function StatisticsView({ title, description, account }: Props) {
                 <Select
                   isSmall
                   aria-label="Metric"
-                  options={Object.entries(metricNames)}
+                  options={Object.entries(metricNames).filter(
+                    ([metric]) => metric !== "earned" || data.totals.earned_usd !== null,
+                  )}
                   value={query.query.metric}
                   onText={(metric) => setParams({ metric: metric === "cost" ? "" : metric, target: "" })}
                 />

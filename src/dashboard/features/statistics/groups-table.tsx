@@ -1,5 +1,5 @@
 import { Link } from "wouter";
-import { formatCount, formatMs, formatShare, formatShort } from "../../format.ts";
+import { formatChange, formatCount, formatMs, formatShare, formatShort, formatUsd } from "../../format.ts";
 import { DownloadLink } from "../../kit/button.tsx";
 import { Swatch } from "../../kit/chart/stacked-bars.tsx";
 import { Section } from "../../kit/page.tsx";
@@ -118,6 +118,16 @@ function toColumns(shown: Omit<CellProps, "row"> & { isOfOperator: boolean }): r
     latency("Time to first token", ({ first_byte_ms }) => first_byte_ms),
     latency("Duration", ({ duration_ms }) => duration_ms),
     usdColumn("Spend", ({ cost_usd }) => cost_usd, true),
+    {
+      name: "Change",
+      className: "end",
+      sort: ({ previous }) => previous.change_percent.cost_usd,
+      cell: ({ cost_usd, previous }) => (
+        <span title={`${formatUsd(previous.cost_usd)} in the period before`}>
+          {formatChange(Number(cost_usd), Number(previous.cost_usd)) ?? "new"}
+        </span>
+      ),
+    },
     ...(shown.isOfOperator ? marginColumns : []),
   ];
 }

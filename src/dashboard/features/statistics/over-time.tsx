@@ -31,7 +31,9 @@ export function OverTime({
 }) {
   // More than two days of hourly bars are labelled by day.
   const labelsDays = interval === "hour" && data.buckets.length > 2 * hoursPerDay;
-  const isLine = targetUnits[metric] !== undefined;
+  // What is lost at a group is below zero, which bars on top of each other cannot show.
+  const isLoss = [data.values, ...data.groups.map(({ values }) => values ?? [])].flat().some((one) => (one ?? 0) < 0);
+  const isLine = targetUnits[metric] !== undefined || isLoss;
   const lines = isLine ? toLines(data, group_by) : [];
   const targetLine =
     target === undefined
@@ -123,8 +125,9 @@ function toSeries(data: Statistics, group: Group): Series[] {
 }
 
 function toFormat(metric: MetricName, { totals }: Statistics): (value: number) => string {
-  if (metric === "cost") {
-    const decimals = toUsdDecimals(Number(totals.cost_usd));
+  if (metric === "cost" || metric === "earned") {
+    const sum = metric === "cost" ? totals.cost_usd : (totals.earned_usd ?? "0");
+    const decimals = toUsdDecimals(Math.abs(Number(sum)));
     return (value) => formatUsdColumn(String(value), decimals);
   }
   const unit = targetUnits[metric];

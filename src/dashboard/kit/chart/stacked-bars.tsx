@@ -130,7 +130,7 @@ function toColour({ name, isOther = false, colour }: Pick<Series, "name" | "isOt
 function listValues(series: readonly Series[], bar: number) {
   return series
     .map(({ values, ...each }) => ({ ...each, value: values[bar] ?? 0 }))
-    .filter(({ value }) => value > 0)
+    .filter(({ value }) => value !== 0)
     .reverse();
 }
 
@@ -171,7 +171,7 @@ function createOptions(
     cursor: { y: false, points: { show: false }, drag: { x: false, y: false }, focus: { prox: -1 } },
     scales: {
       x: { time: false, range: (_plot, _min, max) => [-0.5, max + 0.5] },
-      y: { range: (_plot, _min, max) => [0, max > 0 ? max * 1.08 : 1] },
+      y: { range: (_plot, min, max) => [Math.min(0, min * 1.08), max > 0 ? max * 1.08 : min < 0 ? 0 : 1] },
     },
     axes: [
       {

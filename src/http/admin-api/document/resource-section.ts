@@ -105,6 +105,8 @@ function resourceSection<Row extends { readonly id: string }, F extends Fields<R
       // A document is written as a whole: what it names may be served once it has been.
       const deps = { ...toResourceDeps(planning.deps), served: undefined };
       const now = deps.now();
+      const here = planning.deps.snapshot().plugins.map(({ name }) => name);
+      const providers = [...new Set([...here, ...planning.entries.providers])];
       /** The columns of an entry. Keys have the ids that they have here, as far as they are here yet. */
       const read = async (entry: Entry) => {
         const ids = (listed.keyFields?.(entry) ?? []).flatMap((field) => {
@@ -147,7 +149,7 @@ function resourceSection<Row extends { readonly id: string }, F extends Fields<R
           if (present === undefined && missing !== undefined) {
             throw invalid(section, `The ${name} ${label} has no ${missing}`);
           }
-          listed.check?.(columns, { by: admin, owner, now, ...(present !== undefined && { present }) });
+          listed.check?.(columns, { by: admin, owner, now, providers, ...(present !== undefined && { present }) });
         },
         async create({ entry }) {
           const owner = entry.account === undefined ? eachOwner : await readOwnerId(planning, entry.account);

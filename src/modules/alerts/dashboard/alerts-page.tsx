@@ -48,8 +48,8 @@ function Alerts({ data }: { data: AdminAlerts }) {
       {tab === "history" && <HistorySection history={history} />}
       {tab === "rules" && (
         <>
-          <MetricRulesSection rules={metricRules} />
-          <RulesSection scope="admin" rules={rules} />
+          <MetricRulesSection rules={metricRules} channels={channels} />
+          <RulesSection scope="admin" rules={rules} channels={channels} />
         </>
       )}
       {tab === "channels" && (
@@ -60,12 +60,6 @@ function Alerts({ data }: { data: AdminAlerts }) {
       )}
     </div>
   );
-}
-
-/** The path of a page of this dashboard, which may be open at another address than PUBLIC_URL. */
-function toPath(link: string): string {
-  const { pathname, search } = new URL(link);
-  return `${pathname}${search}`;
 }
 
 const tabs = [
@@ -114,7 +108,7 @@ function ActiveAlerts({ alerts, hasChannel }: { alerts: readonly Alert[]; hasCha
 }
 
 /** The columns that say what an alert is about. */
-const alertColumns: readonly Column<Pick<Alert, "rule" | "severity" | "text" | "link">>[] = [
+const alertColumns: readonly Column<Pick<Alert, "rule" | "severity" | "text" | "page">>[] = [
   {
     name: "Alert",
     className: "lead",
@@ -130,11 +124,11 @@ const alertColumns: readonly Column<Pick<Alert, "rule" | "severity" | "text" | "
     name: "Details",
     className: "break",
     sort: ({ text }) => text,
-    cell: ({ text, link }) => (
+    cell: ({ text, page }) => (
       <>
         {text}
-        {link !== null && (
-          <Link className="sub link" href={toPath(link)}>
+        {page !== "" && (
+          <Link className="sub link" href={page}>
             Open the page about it
           </Link>
         )}

@@ -116,17 +116,21 @@ export async function addChannel(channel: NewChannel): Promise<void> {
 }
 
 /** Adds a channel of the own account: a webhook, or its own e-mail address. */
-export async function addOwnChannel(webhook: { url: string; secret: string } | undefined): Promise<void> {
+export async function addOwnChannel(
+  webhook: { name: string | null; url: string; secret: string } | undefined,
+): Promise<void> {
   await (webhook === undefined ? request(api.alerts.emails.post()) : request(api.alerts.webhooks.post(webhook)));
   await refresh("own");
 }
 
 export type ChannelFilter = Required<Pick<AlertChannel, "rules" | "severity" | "digest" | "digest_hour">>;
 
-/** Changes which alerts and digests a channel of the gateway gets. */
-export async function changeChannel(id: string, filter: ChannelFilter): Promise<void> {
-  const { rules, digest, ...others } = filter;
-  const body = { ...others, digest, rules: rules === null ? null : [...rules] };
+/** Changes the name of a channel of the gateway, and which alerts and digests it gets. */
+export async function changeChannel(
+  id: string,
+  { rules, ...others }: ChannelFilter & { name: string | null },
+): Promise<void> {
+  const body = { ...others, rules: rules === null ? null : [...rules] };
   await request(alerts.channels({ channel_id: id }).post(body));
   await refresh("admin");
 }

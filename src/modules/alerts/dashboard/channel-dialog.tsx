@@ -43,7 +43,7 @@ function createSecret(): string {
 /** The fields of where a new channel leads. */
 function createTarget() {
   const region = "" as (typeof regions)[number][0];
-  return { kind: "webhook" as ChannelKind, url: "", to: "", secret: createSecret(), routing_key: "", region };
+  return { kind: "webhook" as ChannelKind, name: "", url: "", to: "", secret: createSecret(), routing_key: "", region };
 }
 
 interface ChannelDialogProps {
@@ -62,11 +62,13 @@ export function ChannelDialog({ scope, hasMail, metricRules, onClose }: ChannelD
   const form = useForm({ ...createTarget(), ...filterDefault }, async (values) => {
     const { kind, secret, region } = values;
     const url = values.url.trim();
-    if (scope === "own") await addOwnChannel(kind === "webhook" ? { url, secret } : undefined);
+    const name = toName(values.name);
+    if (scope === "own") await addOwnChannel(kind === "webhook" ? { name, url, secret } : undefined);
     else {
       const to = values.to.split(",").flatMap((address) => address.trim() || []);
       await addChannel({
         kind,
+        name,
         ...(kind === "email" && { to }),
         ...(kind === "pagerduty" && { routing_key: values.routing_key.trim(), ...(region !== "" && { url: region }) }),
         ...(kind in addressHints && { url }),
@@ -94,9 +96,29 @@ export function ChannelDialog({ scope, hasMail, metricRules, onClose }: ChannelD
       {kinds.length > 1 && (
         <SelectField label="Kind" options={kinds} value={kind} onText={(chosen) => form.set({ kind: chosen })} />
       )}
+      {(scope === "admin" || kind === "webhook") && <NameField {...form.field("name")} />}
       <TargetFields scope={scope} form={form} />
       {scope === "admin" && <FilterFields form={form} kind={kind} metricRules={metricRules} />}
     </FormDialog>
+  );
+}
+
+/** The name that is typed; `null`: the gateway's own. */
+export function toName(text: string): string | null {
+  return text.trim() === "" ? null : text.trim();
+}
+
+/** The name of a channel. */
+export function NameField(field: { value: string; onText: (text: string) => void; error: string | undefined }) {
+  return (
+    <TextField
+      label="Name"
+      autoComplete="off"
+      maxLength={80}
+      placeholder="On call"
+      {...field}
+      hint="Optional. Without one it is named by its kind and host."
+    />
   );
 }
 

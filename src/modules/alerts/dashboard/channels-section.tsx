@@ -16,7 +16,7 @@ import {
   type MetricRule,
   testChannel,
 } from "./api.ts";
-import { ChannelDialog, kindNames } from "./channel-dialog.tsx";
+import { ChannelDialog, kindNames, NameField, toName } from "./channel-dialog.tsx";
 import { FilterFields, toFilter, toFilterValues } from "./filter-fields.tsx";
 import { titleOfRule } from "./rule-titles.ts";
 
@@ -63,7 +63,7 @@ export function ChannelsSection({ scope, channels, hasMail, metricRules = [] }: 
           act={() => deleteChannel(scope, deleting.id)}
           onClose={() => setDeleting(undefined)}
         >
-          Alerts are no longer sent to {deleting.label}.
+          Alerts are no longer sent to {deleting.name}.
         </Confirm>
       )}
     </Section>
@@ -82,11 +82,11 @@ function ChannelsTable({
   onEdit: (channel: AlertChannel) => void;
 }) {
   const [testing, setTesting] = useState<string>();
-  const test = async ({ id, label }: AlertChannel) => {
+  const test = async ({ id, name }: AlertChannel) => {
     setTesting(id);
     try {
       const error = await testChannel(scope, id);
-      if (error === null) toast(`Test alert sent to ${label}`);
+      if (error === null) toast(`Test alert sent to ${name}`);
       else toastError(new Error(error));
     } catch (error) {
       toastError(error);
@@ -112,10 +112,12 @@ function ChannelsTable({
         {
           name: "Channel",
           className: "lead break",
-          cell: ({ kind, label }) => (
+          cell: ({ kind, name, label }) => (
             <>
-              {label}
-              <span className="sub">{kindNames[kind]}</span>
+              {name}
+              <span className="sub">
+                {kindNames[kind]}, {label}
+              </span>
             </>
           ),
         },
@@ -126,17 +128,17 @@ function ChannelsTable({
             <Button
               look="plain small"
               disabled={testing !== undefined}
-              aria-label={`Send test to ${channel.label}`}
+              aria-label={`Send test to ${channel.name}`}
               onClick={() => void test(channel)}
             >
               {testing === channel.id ? "Sending…" : "Send test"}
             </Button>
             {scope === "admin" && (
-              <Button look="plain small" aria-label={`Edit ${channel.label}`} onClick={() => onEdit(channel)}>
+              <Button look="plain small" aria-label={`Edit ${channel.name}`} onClick={() => onEdit(channel)}>
                 Edit
               </Button>
             )}
-            <Button look="plain small" aria-label={`Delete ${channel.label}`} onClick={() => onDelete(channel)}>
+            <Button look="plain small" aria-label={`Delete ${channel.name}`} onClick={() => onDelete(channel)}>
               Delete
             </Button>
           </>
@@ -174,13 +176,14 @@ function EditDialog({
   metricRules: readonly MetricRule[];
   onClose: () => void;
 }) {
-  const { id, kind, label } = channel;
-  const form = useForm(toFilterValues(channel), async (values) => {
-    await changeChannel(id, toFilter(values, kind));
+  const { id, kind, name } = channel;
+  const form = useForm({ ...toFilterValues(channel), name }, async (values) => {
+    await changeChannel(id, { ...toFilter(values, kind), name: toName(values.name) });
     onClose();
   });
   return (
-    <FormDialog title={label} form={form} onClose={onClose}>
+    <FormDialog title={name} form={form} onClose={onClose}>
+      <NameField {...form.field("name")} />
       <FilterFields form={form} kind={kind} metricRules={metricRules} />
     </FormDialog>
   );

@@ -26,10 +26,16 @@ function ActiveAlerts({ alerts }: { alerts: readonly Alert[] }) {
       rows={alerts.slice(0, listedMax)}
       count={alerts.length}
     >
-      {({ id, text, since, severity }) => (
+      {({ id, text, since, severity, page }) => (
         <li key={id}>
           <span className={severityBadges[severity]}>{severity}</span>
-          <span className="break">{text}</span>
+          {page === "" ? (
+            <span className="break">{text}</span>
+          ) : (
+            <Link className="break" href={page}>
+              {text}
+            </Link>
+          )}
           <span className="faint">{formatAge(since)}</span>
         </li>
       )}

@@ -9,8 +9,8 @@ import { FormDialog, useForm } from "../../../dashboard/kit/form.tsx";
 import { Section } from "../../../dashboard/kit/page.tsx";
 import { actionsColumn, Table } from "../../../dashboard/kit/table.tsx";
 import { toastError } from "../../../dashboard/kit/toast.tsx";
-import { deleteMetricRule, type MetricRule, saveMetricRule } from "./api.ts";
-import { statusColumn, ToggleButton } from "./rules-section.tsx";
+import { type AlertChannel, deleteMetricRule, type MetricRule, saveMetricRule } from "./api.ts";
+import { receiversColumn, statusColumn, ToggleButton } from "./rules-section.tsx";
 
 const metrics = [
   ["error_rate", "Error rate (calls with 500 or above)"],
@@ -67,7 +67,13 @@ const subjectLabels: Readonly<Record<MetricRule["scope"], string>> = {
 };
 
 /** Rules of the operator's own: a metric of some calls over a while. */
-export function MetricRulesSection({ rules }: { rules: readonly MetricRule[] }) {
+export function MetricRulesSection({
+  rules,
+  channels,
+}: {
+  rules: readonly MetricRule[];
+  channels: readonly AlertChannel[];
+}) {
   const [open, setOpen] = useState<{ rule: MetricRule | undefined }>();
   const [removed, setRemoved] = useState<MetricRule>();
   const mayChange = useMayAdminister();
@@ -102,6 +108,7 @@ export function MetricRulesSection({ rules }: { rules: readonly MetricRule[] }) 
               </>
             ),
           },
+          receiversColumn(channels, ({ id }: MetricRule) => ["metric", id]),
           statusColumn,
           actionsColumn<MetricRule>(
             (rule) =>

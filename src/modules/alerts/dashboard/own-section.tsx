@@ -18,7 +18,7 @@ function OwnAlerts() {
       {({ channels, rules, has_mail }) => (
         <>
           <ChannelsSection scope="own" channels={channels} hasMail={has_mail} />
-          {channels.length > 0 && <RulesSection scope="own" rules={rules} />}
+          {channels.length > 0 && <RulesSection scope="own" rules={rules} channels={channels} />}
         </>
       )}
     </Loaded>

@@ -14,14 +14,14 @@ export const parts: ModuleParts = {
           ? `Turned on ${rule} at ${threshold}`
           : `Turned on ${rule}`;
       },
-      "alert.channel": ({ to }) => `Added the alert channel ${to}`,
+      "alert.channel": ({ name, to }) => `Added the alert channel “${name}” (${to})`,
       "alert.metric_rule": ({ name }) => `Set the alert rule “${name}”`,
       "alert.metric_rule_delete": () => "Deleted an alert rule",
       "alert.mute": ({ until }) => (until ? `Muted an alert until ${until}` : "Muted an alert"),
       "alert.unmute": () => "Unmuted an alert",
-      "alert.channel_change": ({ severity, digest, rules }) =>
-        `Changed an alert channel: severity ${severity}, rules ${rules}, digest ${digest}`,
-      "alert.channel_delete": () => "Deleted an alert channel",
+      "alert.channel_change": ({ name, severity, digest, rules }) =>
+        `Changed the alert channel “${name}”: severity ${severity}, rules ${rules}, digest ${digest}`,
+      "alert.channel_delete": ({ name, to }) => `Deleted the alert channel “${name}” (${to})`,
     },
     groups: [
       {

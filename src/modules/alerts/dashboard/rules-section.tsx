@@ -6,11 +6,19 @@ import { FormDialog, useForm } from "../../../dashboard/kit/form.tsx";
 import { Section } from "../../../dashboard/kit/page.tsx";
 import { actionsColumn, type Column, Table } from "../../../dashboard/kit/table.tsx";
 import { toast, toastError } from "../../../dashboard/kit/toast.tsx";
-import { type AlertRule, type AlertScope, setRule } from "./api.ts";
+import { type AlertChannel, type AlertRule, type AlertScope, setRule } from "./api.ts";
 import { ruleTitles, titleOfRule } from "./rule-titles.ts";
 
 /** The conditions that are watched, with their thresholds. */
-export function RulesSection({ scope, rules }: { scope: AlertScope; rules: readonly AlertRule[] }) {
+export function RulesSection({
+  scope,
+  rules,
+  channels,
+}: {
+  scope: AlertScope;
+  rules: readonly AlertRule[];
+  channels: readonly AlertChannel[];
+}) {
   const [editing, setEditing] = useState<AlertRule>();
   const toggle = ({ rule, enabled, threshold }: AlertRule) => {
     const change = { enabled: !enabled, ...(threshold !== null && { threshold }) };
@@ -33,6 +41,7 @@ export function RulesSection({ scope, rules }: { scope: AlertScope; rules: reado
             ),
           },
           { name: "Threshold", className: "end", cell: (rule) => formatThreshold(rule) },
+          receiversColumn(channels, ({ rule }: AlertRule) => [rule]),
           statusColumn,
           actionsColumn<AlertRule>((rule) => (
             <>
@@ -53,6 +62,25 @@ export function RulesSection({ scope, rules }: { scope: AlertScope; rules: reado
       {editing !== undefined && <ThresholdDialog scope={scope} rule={editing} onClose={() => setEditing(undefined)} />}
     </Section>
   );
+}
+
+/** The channels that may get alerts of a rule; a channel for severe alerts alone says so. @param names By which channels choose it. */
+export function receiversColumn<Rule>(
+  channels: readonly AlertChannel[],
+  names: (rule: Rule) => readonly string[],
+): Column<Rule> {
+  return {
+    name: "Sent to",
+    className: "break",
+    cell: (rule) => {
+      const takers = channels.filter(
+        ({ rules: chosen }) => chosen === null || names(rule).some((name) => chosen.includes(name)),
+      );
+      if (takers.length === 0) return <span className="soft">nobody</span>;
+      const toText = ({ name, severity }: AlertChannel) => (severity === "info" ? name : `${name} (from ${severity})`);
+      return takers.map(toText).join(", ");
+    },
+  };
 }
 
 /** Whether a rule is on. */
