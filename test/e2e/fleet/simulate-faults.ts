@@ -98,6 +98,7 @@ export async function simulateFaults(
     if (allows.lostCommits) broken.push(...(await newcomers.comeLate()));
     const servedMs = performance.now();
     await expectSoon("calls are answered after all is mended", () => deliveredSince(servedMs) >= after);
+    await expectSoon("no gateway is connected to a server that takes no writes", () => fleet.isAtPrimary);
     await callers.stop();
     const evidence = { fleet, callers, allows, mendedMs, lostAccounts: newcomers.lost };
     const { broken: wrong, charged } = await fleet.withStore(async (store) => {
@@ -147,6 +148,8 @@ class Newcomers {
     const payer = await this.#fleet.withStore((store) => this.#fleet.makePayer(store, { name, model }));
     this.#early.push(payer);
     for (let place = 0; place < places; place++) await this.#callers.call(payer, place);
+    // They go on asking: a gateway has a batch of theirs at the moment at which the database goes back.
+    this.#callers.start([payer]);
   }
 
   async comeLate(): Promise<string[]> {
