@@ -3,23 +3,13 @@
  * it right through failures. They must kill each: `bun test/mutants.ts`, or with a part of a name for some of them. It takes ten
  * seconds a mutant and more, so it is run by hand when such a part or its test changes.
  */
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { type Edit, SourceCopy } from "./support/mutation.ts";
+import { repairs } from "./support/simulation/repairs.ts";
 
 interface Mutant extends Edit {
   name: string;
-  /** Further edits, where several places do the same. */
-  also?: readonly Edit[];
   /** The test that kills it; by default that of imperfect servers. */
   test?: string;
-}
-
-interface Edit {
-  file: string;
-  /** A text that stands once in the file, and what is put in its place. */
-  from: string;
-  to: string;
 }
 
 const calls = "src/kernel/normalize/tool-calls.ts";
@@ -32,9 +22,6 @@ const responses = "src/protocols/responses/provider-stream.ts";
 const converse = "plugins/bedrock/stream.ts";
 const repair = "src/protocols/responses/repair.ts";
 const usageReport = "src/protocols/openai/usage-report.ts";
-const primary = "src/db/postgres/primary.ts";
-const queue = "src/ledger/commit-queue.ts";
-const functions = "src/db/migrations/0001-ledger-functions.postgres.sql";
 const imperfectServers = "test/integration/providers/imperfect-servers.test.ts";
 const usagePlaces = "test/integration/providers/usage-places.test.ts";
 const passedRepairs = "test/integration/providers/passed-repairs.test.ts";
@@ -215,97 +202,29 @@ const mutants: readonly Mutant[] = [
     from: "this.#calls.get(place));",
     to: "[...this.#calls.values()].at(-1));",
   },
-  {
-    name: "a hold is taken for a payer that the database lacks",
-    test: simulation,
-    file: functions,
-    from: "    if given.is_payer is not true then perform refuse_payer(given.key_id); end if;\n",
-    to: "",
-  },
-  {
-    name: "a connection to a standby is kept",
-    test: simulation,
-    file: primary,
-    from: "/^(25006|57P|53|08)/",
-    to: "/^(57P|08)/",
-    also: [
-      {
-        file: primary,
-        from: '    if (state.in_recovery) throw new NotWritableError("standby");\n    if (state.read_only) throw new NotWritableError("readOnly");\n',
-        to: "",
-      },
-      { file: primary, from: "error.code !== readOnlyState", to: "error.code === readOnlyState" },
-    ],
-  },
-  {
-    name: "a gateway is ready while its writes are refused",
-    test: simulation,
-    file: "src/ledger/ledger.ts",
-    from: "    if (failure === undefined && !this.#queue.isFailing) return undefined;",
-    to: "    if (failure !== this) return undefined;",
-  },
-  {
-    name: "a charge that waits is on no disk",
-    test: simulation,
-    file: queue,
-    from: "    if (this.#spool === undefined) return;\n    this.#isUnkept",
-    to: "    if (this.#spool !== null) return;\n    this.#isUnkept",
-  },
-  {
-    name: "a dead gateway keeps its lease",
-    test: simulation,
-    file: "src/db/postgres/dead-nodes.ts",
-    from: "nowMs - silence.sinceMs >= deadAfterMs",
-    to: "nowMs - silence.sinceMs < 0",
-  },
-  {
-    name: "an abandoned call is never charged",
-    test: simulation,
-    file: functions,
-    from: "    where call_rows.state = 3\n",
-    to: "    where false\n",
-  },
-  {
-    name: "an end that is written again counts again",
-    test: simulation,
-    file: functions,
-    from: "    where call_rows.state = 3\n",
-    to: "",
-  },
 ];
 
-const folder = mkdtempSync(join(tmpdir(), "modelgate-mutants-"));
+const all = [
+  ...mutants.map(({ name, test = imperfectServers, ...edit }) => ({ name, test, edits: [edit] })),
+  ...repairs.map(({ name, edits }) => ({ name, test: simulation, edits })),
+];
+const copy = new SourceCopy();
 const survivors: string[] = [];
 try {
-  for (const name of ["src", "plugins", "test", "catalogue", "package.json", "tsconfig.json", "bunfig.toml"]) {
-    cpSync(name, join(folder, name), { recursive: true });
-  }
-  symlinkSync(join(process.cwd(), "node_modules"), join(folder, "node_modules"));
   const [wanted = ""] = process.argv.slice(2);
-  for (const { name, also = [], test: file = imperfectServers, ...first } of mutants) {
+  for (const { name, test, edits } of all) {
     if (!name.includes(wanted)) continue;
-    const sources = new Map<string, string>();
-    for (const edit of [first, ...also]) {
-      const path = join(folder, edit.file);
-      const source = readFileSync(path, "utf8");
-      if (!sources.has(path)) sources.set(path, source);
-      if (source.split(edit.from).length !== 2)
-        throw new Error(`${name}: the text does not stand once in ${edit.file}`);
-      writeFileSync(
-        path,
-        source.replace(edit.from, () => edit.to),
-      );
-    }
-    const { exitCode } = Bun.spawnSync(["bun", "test", file, "--bail"], {
-      cwd: folder,
+    const takeBack = copy.edit(edits);
+    const { exitCode } = Bun.spawnSync(["bun", "test", test, "--bail"], {
+      cwd: copy.folder,
       stdout: "ignore",
       stderr: "ignore",
     });
-    for (const [path, source] of sources) writeFileSync(path, source);
+    takeBack();
     console.log(`${exitCode === 0 ? "SURVIVES" : "killed"}  ${name}`);
     if (exitCode === 0) survivors.push(name);
   }
 } finally {
-  rmSync(folder, { recursive: true, force: true });
+  copy.remove();
 }
 if (survivors.length > 0) throw new Error(`${survivors.length} mutants survive: ${survivors.join(", ")}`);

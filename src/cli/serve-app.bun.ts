@@ -53,11 +53,19 @@ export async function serveApp(config: Config, { version, ...parts }: ServeOptio
     let running: App | undefined;
     let snapshot: PluginSnapshot | undefined;
     let settings: readonly ConfigRow[] = [];
+    let isStateWritten = true;
     const writeState = () => {
       if (config.worker > 1 || snapshot === undefined) return;
       const { states: plugins, warnings } = snapshot;
       const providers = running?.describeProviders();
-      writeStateFile(stateFile, { pid: process.pid, settings, plugins, warnings, providers });
+      try {
+        writeStateFile(stateFile, { pid: process.pid, settings, plugins, warnings, providers });
+        isStateWritten = true;
+      } catch (error) {
+        // A full disk, or too many open files. Only commands on this home read it.
+        if (isStateWritten) log.warn("state_file_not_written", { error });
+        isStateWritten = false;
+      }
     };
     const onPluginsChanged = (changed: PluginSnapshot) => {
       if (config.worker > 1) return;

@@ -7,7 +7,7 @@ import { createServer } from "node:net";
  */
 const [lowest, end] = [10_000, 32_000];
 /** The workers of a run have a part of these each, so that none takes a port of which another's server is just away. */
-const parts = 4;
+const parts = 16;
 const width = (end - lowest) / parts;
 const part = process.env.JEST_WORKER_ID === undefined ? randomInt(parts) : Number(process.env.JEST_WORKER_ID) % parts;
 const first = lowest + part * width;

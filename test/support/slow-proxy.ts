@@ -7,6 +7,8 @@ export interface SlowProxy {
   delayMs: number;
   /** The port of the server that new connections lead to. */
   targetPort: number;
+  /** The ports of the servers that clients are connected to. */
+  readonly ports: ReadonlySet<number>;
   /** Whether answers of the server are lost. A connection that lost some ends when this is over, as no byte comes after a gap. */
   losesAnswers: boolean;
   /** Whether the server keeps its side of a connection whose client goes, as when a host vanishes without a word. */
@@ -53,6 +55,7 @@ class Way {
 /** Starts one before this port. A connection that ends on one side ends on the other at once. */
 export async function startSlowProxy(firstTargetPort: number): Promise<SlowProxy> {
   const ways = new Set<Way>();
+  const portOf = new Map<Socket, number>();
   let targetPort = firstTargetPort;
   let delayMs = 0;
   let losesAnswers = false;
@@ -61,6 +64,8 @@ export async function startSlowProxy(firstTargetPort: number): Promise<SlowProxy
   const torn = new Set<() => void>();
   const server = createServer((near) => {
     const far = connect(targetPort, "127.0.0.1");
+    portOf.set(near, targetPort);
+    near.on("close", () => portOf.delete(near));
     const pair = [new Way(far), new Way(near)];
     const end = () => {
       torn.delete(end);
@@ -99,6 +104,9 @@ export async function startSlowProxy(firstTargetPort: number): Promise<SlowProxy
     },
     set targetPort(port) {
       targetPort = port;
+    },
+    get ports() {
+      return new Set(portOf.values());
     },
     get losesAnswers() {
       return losesAnswers;

@@ -395,18 +395,18 @@ async function setServer(fleet: Fleet, name: string, value: string): Promise<voi
 /** Promotes the standby when it has all that the primary wrote. */
 async function demote(fleet: Fleet): Promise<void> {
   const standby = fleet.standby as PostgresServer;
-  // One that was promoted meanwhile is the primary already.
-  if (fleet.primary === standby) return await setReadOnly(fleet, "off");
   await fleet.untilDone(async () => {
+    // One that another fault has promoted meanwhile is the primary already, and may never have had all.
+    if (fleet.primary === standby) return await setReadOnly(fleet, "off");
     const [row] = await queryPostgres<{ end: string }>(fleet.url, "select pg_current_wal_lsn()::text as end");
     const [there] = await queryPostgres<{ has: boolean }>(
       standby.url("postgres"),
       `select pg_last_wal_replay_lsn() >= '${row?.end}' as has`,
     );
     if (there?.has !== true) throw new Error("The standby lacks what was written last");
+    await promote(standby);
+    fleet.moveTo(standby, { isCut: false });
   });
-  await promote(standby);
-  fleet.moveTo(standby, { isCut: false });
 }
 
 async function connect(fleet: Fleet): Promise<pg.Client> {

@@ -146,6 +146,11 @@ export class Fleet {
     return this.primary.url(this.#database);
   }
 
+  /** Whether all connections of the gateways lead to the server that takes writes. */
+  get isAtPrimary(): boolean {
+    return this.relays.every(({ postgres }) => [...postgres.ports].every((port) => port === this.primary.port));
+  }
+
   /** Opens the database as a command does, with the patience of an operator, who tries again. */
   async withStore<T>(work: (store: Store) => Promise<T>): Promise<T> {
     return await this.untilDone(async () => {

@@ -15,8 +15,10 @@ const setUp = `
   create schema if not exists sim;
   create or replace function sim.pg_backend_pid() returns integer language sql as $$ select current_setting('sim.pid')::integer $$;
   create or replace function sim.pg_is_in_recovery() returns boolean language sql as $$ select current_setting('sim.standby')::boolean $$;
-  create or replace function sim.pg_current_wal_flush_lsn() returns pg_lsn language sql as
-    $$ select '0/0'::pg_lsn + current_setting('sim.position')::numeric $$;
+  create or replace function sim.pg_current_wal_flush_lsn() returns pg_lsn language plpgsql as $$ begin
+    if sim.pg_is_in_recovery() then raise exception using errcode = '55000', message = 'recovery is in progress'; end if;
+    return '0/0'::pg_lsn + current_setting('sim.position')::numeric;
+  end $$;
   create or replace function sim.pg_walfile_name(at pg_lsn) returns text language sql as
     $$ select lpad(to_hex(current_setting('sim.timeline')::integer), 8, '0') || '0000000000000001' $$;
   create or replace function sim.pg_control_system(out system_identifier bigint) language sql as $$ select 7::bigint $$;
@@ -35,6 +37,9 @@ const restartSequences = `select setval('names_id_seq', greatest(100, (select ma
   setval('call_rows_seq_seq', coalesce((select max(seq) + 1 from call_rows), 1), false)`;
 
 const letters = { query: 0x51, parse: 0x50, bind: 0x42, describe: 0x44, close: 0x43, sync: 0x53, terminate: 0x58 };
+
+/** SQLSTATE of what a standby does not do. */
+const readOnlyState = "25006";
 
 /** Writes of calls, by whose outcome a gateway knows whether it can record any. */
 const callWrites = /record_calls|try_write|insert into payers|add_names/;
@@ -139,6 +144,11 @@ export class Database implements Listener {
     return this.#commits.length;
   }
 
+  /** Whether a gateway is connected to a standby. */
+  get hasStandbySession(): boolean {
+    return [...this.#sessions].some(({ isStandby }) => isStandby);
+  }
+
   /** A request of a session, whose turn it is if no transaction is open. */
   async take(session: Session, request: Request): Promise<void> {
     if (session.isClosed) return;
@@ -222,6 +232,7 @@ export class Database implements Listener {
       return done(request, isKept ? "COMMIT" : "ROLLBACK", "I");
     }
     if (word.startsWith("listen")) {
+      if (session.isStandby) return failed(readOnlyState, false, "I");
       session.channel = /"(.*)"/.exec(text)?.[1] ?? "";
       return done(request, "LISTEN", "I");
     }

@@ -55,6 +55,8 @@ const freshenMs = 1500;
 const knownMs = 2 * syncMs + 100;
 /** When a server has found out that a peer is gone. */
 const keepaliveMs = 3000;
+/** A pool closes a connection that nobody used for ten seconds. */
+const idleMs = 15_000;
 const credit = 1000;
 const holdNanodollars = 100;
 
@@ -489,6 +491,7 @@ export class History {
       if (trouble !== undefined)
         throw new BrokenRule(`${host.name} is not ready long after all was mended: ${trouble}`);
     }
+    await this.#until("no gateway is connected to a standby", () => !database.hasStandbySession, idleMs);
     const held = await database.query("select id, hold_nanodollars as hold from open_calls");
     if (held.length > 0) throw new BrokenRule(`call ${held[0]?.id} holds ${held[0]?.hold} of nobody who runs it`);
     const rows = await database.query("select id from calls where state = 'settled'");
