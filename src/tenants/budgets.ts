@@ -423,7 +423,12 @@ const candidatesMax = 8000;
  * tens of thousands of them, so it is found for those alone whose spending can be among the nearest.
  */
 async function spentOfNearest(db: Store["db"], { limit, now }: { limit: number; now: number }) {
-  const ofGateway = await db.selectFrom("budgets").select("id").where("account_id", "=", eachAccount).limit(1).execute();
+  const ofGateway = await db
+    .selectFrom("budgets")
+    .select("id")
+    .where("account_id", "=", eachAccount)
+    .limit(1)
+    .execute();
   const hasOfGateway = ofGateway.length > 0;
   for (let count = limit + candidatesMore; count <= candidatesMax; count *= 2) {
     const candidates = await readCandidates(db, { limit: count + 1, now });

@@ -94,14 +94,16 @@ export function formatAccountFacts({ members, budgets, ...facts }: AccountFacts)
 }
 
 export function formatBudgets(budgets: AccountFacts["budgets"]): string {
-  const rows = budgets.map(({ subject, name, budget_usd: usd, budget_period: period, used_usd: used, resets_at: at }) => [
-    subject,
-    name ?? "each",
-    usd,
-    period,
-    used ?? "by each",
-    at ?? "never",
-  ]);
+  const rows = budgets.map(
+    ({ subject, name, budget_usd: usd, budget_period: period, used_usd: used, resets_at: at }) => [
+      subject,
+      name ?? "each",
+      usd,
+      period,
+      used ?? "by each",
+      at ?? "never",
+    ],
+  );
   return columns([["budget of", "name", "USD", "period", "spent", "resets at"], ...rows]);
 }
 
