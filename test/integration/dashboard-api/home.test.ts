@@ -46,7 +46,10 @@ async function createTeamOf(personId: string): Promise<string> {
   const { db } = gateway.store;
   const user = await db.selectFrom("users").select("id").where("account_id", "=", personId).executeTakeFirstOrThrow();
   const id = "acc_search";
-  await db.insertInto("accounts").values({ id, email: "search-1@teams.invalid", name: "Search", created_at: now }).execute();
+  await db
+    .insertInto("accounts")
+    .values({ id, email: "search-1@teams.invalid", name: "Search", created_at: now })
+    .execute();
   const membership = { account_id: id, user_id: user.id, role: "admin", joined_at: now } as const;
   await db.insertInto("memberships").values(membership).execute();
   return id;
