@@ -109,7 +109,6 @@ export {
   readUsageBuckets,
   readUsageBy,
   readUsageRows,
-  recordedUsage,
   spanDaysMax,
   sumUsage,
   type UsageBucket,

@@ -484,7 +484,7 @@ function readCandidates(db: Store["db"], { limit, now }: { limit: number; now: n
 interface SpentWanted {
   readonly limit: number;
   readonly now: number;
-  /** These budgets of accounts, and those of the gateway; absent: all. */
+  /** Only these budgets of accounts, and all of the gateway; absent: all. */
   readonly ids?: readonly string[];
   /** Whether the gateway has budgets: for them an engine would begin with all accounts. */
   readonly hasOfGateway: boolean;

@@ -107,7 +107,7 @@ export function formatBudgets(budgets: AccountFacts["budgets"]): string {
   return columns([["budget of", "name", "USD", "period", "spent", "resets at"], ...rows]);
 }
 
-/** What to do for a team that nobody can manage. */
+/** The advice for a team that nobody can manage. */
 export function withoutAdmin(account: string): string {
   return `No admin can sign in; make another member admin with modelgate team set ${account} --person P --role admin`;
 }

@@ -549,7 +549,7 @@ async function readAllRows(
   throw invalid("limit", "There are too many results; request fewer buckets or projects");
 }
 
-/** The sums of a page's buckets beside those of as many buckets before them, by group. */
+/** Compares the sums of a page's buckets with the same number of buckets before them, by group. */
 async function compareBuckets(deps: HttpDeps, span: Span, read: ReadRows) {
   const starts = listStarts(span);
   const length = starts.length * span.hours;
