@@ -10,7 +10,7 @@ export {
   toTestJson,
 } from "./describe-providers.ts";
 export { type AttemptCount, healthStates } from "./health.ts";
-export { getModelNames, ModelNames } from "./model-names.ts";
+export { createBillLookup, getModelNames, ModelNames } from "./model-names.ts";
 export { OperatorCatalogueEditor } from "./operator-catalogue.ts";
 export type { PluginDirectory } from "./plugin-directory.ts";
 export type { PlannedProviders, PluginManagerOptions, PluginSnapshot } from "./plugin-manager.ts";

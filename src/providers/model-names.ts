@@ -100,3 +100,23 @@ export function getModelNames(snapshot: Pick<PluginSnapshot, "plugins" | "regist
   cached.set(snapshot.registry, names);
   return names;
 }
+
+/**
+ * Maps any name of a model to the id that both sides are compared by. With a provider, it is the id of the provider's
+ * first row for the same upstream model. A name without a row may belong to a model that is sold without a row.
+ */
+export function createBillLookup(
+  { plugins, registry }: Pick<PluginSnapshot, "plugins" | "registry">,
+  provider: string | undefined,
+): (name: string) => string {
+  const models = new ModelNames({ plugins, registry });
+  if (provider === undefined) return (name) => models.findAtProvider(name)?.id ?? name;
+  const { models: rows = [], unlisted } = plugins.find(({ name }) => name === provider) ?? {};
+  const firstIds = new Map(rows.map(({ id, upstreamId }) => [upstreamId, id] as const).reverse());
+  const { prefix = "" } = unlisted ?? {};
+  return (name) => {
+    const model = models.findAtProvider(name, provider);
+    if (model !== undefined) return firstIds.get(model.upstreamId) ?? model.id;
+    return unlisted === undefined || name.startsWith(prefix) ? name : prefix + name;
+  };
+}

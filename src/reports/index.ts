@@ -31,6 +31,8 @@ export {
   readUsedModels,
 } from "./measure.ts";
 export { PriceBook } from "./price-book.ts";
+export { BillError, type BillFigure } from "./provider-bill.ts";
+export { type BillDifference, reconcileBill } from "./reconcile.ts";
 export { RefusalLog, refusalsOfAccountMax } from "./refusal-log.ts";
 export {
   findRequests,
@@ -107,7 +109,6 @@ export {
   readUsageBuckets,
   readUsageBy,
   readUsageRows,
-  recordedUsage,
   spanDaysMax,
   sumUsage,
   type UsageBucket,

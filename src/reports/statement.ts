@@ -177,7 +177,7 @@ async function readWalletSums(
   return new Map([...ids].map((id) => [id, toWalletSums(handOf.get(id), chargesOf.get(id))]));
 }
 
-/** What was credited, debited and charged until the end of a month: before it, and in it. */
+/** Sums of credits, debits and charges until the end of a month: those before it, and those in it. */
 function sumsQueries({ db }: Pick<Store, "db">, { from, until }: { readonly from: number; readonly until: number }) {
   const [startDay, endDay] = [dayOf(from), dayOf(until)];
   const sumIf = (condition: RawBuilder<unknown>, amount: RawBuilder<unknown>) =>

@@ -423,7 +423,12 @@ const candidatesMax = 8000;
  * tens of thousands of them, so it is found for those alone whose spending can be among the nearest.
  */
 async function spentOfNearest(db: Store["db"], { limit, now }: { limit: number; now: number }) {
-  const ofGateway = await db.selectFrom("budgets").select("id").where("account_id", "=", eachAccount).limit(1).execute();
+  const ofGateway = await db
+    .selectFrom("budgets")
+    .select("id")
+    .where("account_id", "=", eachAccount)
+    .limit(1)
+    .execute();
   const hasOfGateway = ofGateway.length > 0;
   for (let count = limit + candidatesMore; count <= candidatesMax; count *= 2) {
     const candidates = await readCandidates(db, { limit: count + 1, now });
@@ -479,7 +484,7 @@ function readCandidates(db: Store["db"], { limit, now }: { limit: number; now: n
 interface SpentWanted {
   readonly limit: number;
   readonly now: number;
-  /** These budgets of accounts, and those of the gateway; absent: all. */
+  /** Only these budgets of accounts, and all of the gateway; absent: all. */
   readonly ids?: readonly string[];
   /** Whether the gateway has budgets: for them an engine would begin with all accounts. */
   readonly hasOfGateway: boolean;

@@ -29,6 +29,14 @@ describe.skipIf(!hasChromium)("a customer who asks why, and month end", () => {
       await page.getByRole("row", { name: /^fay@example\.org \$0\.00 \$20\.00/ }).waitFor();
       await page.getByRole("row", { name: /^All accounts \$0\.00 \$20\.00/ }).waitFor();
       expect(await findViolations(page)).toEqual([]);
+      await page.getByLabel("File").setInputFiles({
+        name: "bill.csv",
+        mimeType: "text/csv",
+        buffer: Buffer.from(`day,model,requests\n${new Date().toISOString().slice(0, 10)},gpt-4.1,7\n`),
+      });
+      await page.getByRole("button", { name: "Compare" }).click();
+      await page.getByRole("row", { name: /gpt-4\.1 requests 1 7$/ }).waitFor();
+      expect(await findViolations(page)).toEqual([]);
       await page.getByRole("link", { name: "fay@example.org" }).click();
       await seeHeading(page, "Statement");
       await page.getByRole("region", { name: "Charges by model" }).getByText("gpt-4.1").waitFor();

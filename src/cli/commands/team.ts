@@ -3,7 +3,13 @@ import { getPublicOrigin } from "../../config/index.ts";
 import { accountLabel, formatUsd, toRealEmail } from "../../contract/index.ts";
 import { changeProject, findTeamsWithoutAdmin, listTeamInvitations, teamActions } from "../../tenants/index.ts";
 import { defineCommand, UsageError } from "../command.ts";
-import { formatAccountFacts, formatBudgets, readAccountFacts, readMembers, withoutAdmin } from "../lib/account-facts.ts";
+import {
+  formatAccountFacts,
+  formatBudgets,
+  readAccountFacts,
+  readMembers,
+  withoutAdmin,
+} from "../lib/account-facts.ts";
 import { columns, formatLink } from "../lib/format.ts";
 import { parseBudget, parsePeriod, parseRevokesKeys, periods } from "../lib/parse.ts";
 import { expectAccount, expectRecipient, type OpenedStore, withStore } from "../lib/with-store.ts";
@@ -168,7 +174,8 @@ export const teamBudget = defineCommand({
   example: "team budget team@example.org --usd 50.00 --period week",
   async run(_context, { flags, args, config, now }) {
     if (flags.usd === undefined) {
-      if (Object.keys(flags).length > 0) throw new UsageError("Missing --usd, expected an amount such as 50.00, or none");
+      if (Object.keys(flags).length > 0)
+        throw new UsageError("Missing --usd, expected an amount such as 50.00, or none");
       const { budgets: json } = await withStore(config, (opened) => readAccountFacts(opened, args.A, now), now);
       return { json, text: json.length === 0 ? `${args.A} has no budget` : formatBudgets(json) };
     }

@@ -94,18 +94,20 @@ export function formatAccountFacts({ members, budgets, ...facts }: AccountFacts)
 }
 
 export function formatBudgets(budgets: AccountFacts["budgets"]): string {
-  const rows = budgets.map(({ subject, name, budget_usd: usd, budget_period: period, used_usd: used, resets_at: at }) => [
-    subject,
-    name ?? "each",
-    usd,
-    period,
-    used ?? "by each",
-    at ?? "never",
-  ]);
+  const rows = budgets.map(
+    ({ subject, name, budget_usd: usd, budget_period: period, used_usd: used, resets_at: at }) => [
+      subject,
+      name ?? "each",
+      usd,
+      period,
+      used ?? "by each",
+      at ?? "never",
+    ],
+  );
   return columns([["budget of", "name", "USD", "period", "spent", "resets at"], ...rows]);
 }
 
-/** What to do for a team that nobody can manage. */
+/** The advice for a team that nobody can manage. */
 export function withoutAdmin(account: string): string {
   return `No admin can sign in; make another member admin with modelgate team set ${account} --person P --role admin`;
 }

@@ -229,7 +229,7 @@ function toFlag(field: string, { flag = field }: { readonly flag?: string } = {}
   return flag.replaceAll("_", "-");
 }
 
-/** Replaces `-` by standard input, so that a secret is in no list of processes. */
+/** Replaces `-` by standard input: a list of processes shows the flags of a command. */
 async function readSecrets<Row>(
   { stdin }: CliContext,
   fields: Fields<Row>,

@@ -30,6 +30,7 @@ import {
   providerTestsController,
   sandboxController,
 } from "./providers.ts";
+import { reconciliationsController } from "./reconciliations.ts";
 import { organizationRequestsController } from "./requests.ts";
 import { declaredRoutes, type ResourceApi, type ResourceApiOf } from "./resource-routes.ts";
 import { projectSessionsController } from "./sessions.ts";
@@ -70,6 +71,7 @@ function controllers(deps: HttpDeps, api: AdminApi) {
     ...projectsController(deps, api),
     ...projectCreditsController(deps, api),
     ...statementsController(deps, api),
+    ...reconciliationsController(deps, api),
     ...budgetUsageController(deps, api),
     ...projectKeysController(deps, api),
     ...keyChangesController(deps, api),

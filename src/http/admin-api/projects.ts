@@ -254,11 +254,7 @@ async function readTeamsWithoutAdmin(
 }
 
 /** @param orphans The ids of teams without an admin. */
-function toProject(
-  deps: HttpDeps,
-  account: Account,
-  orphans: ReadonlySet<string>,
-): Static<typeof ProjectObject> {
+function toProject(deps: HttpDeps, account: Account, orphans: ReadonlySet<string>): Static<typeof ProjectObject> {
   return {
     id: account.id,
     object: "organization.project",

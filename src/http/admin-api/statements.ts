@@ -63,7 +63,10 @@ const StatementLine = Type.Object({
 });
 const Totals = Type.Object(
   { opening_usd: Usd, credits_usd: Usd, debits_usd: Usd, charges_usd: Usd, closing_usd: Usd },
-  { description: "The sums of all projects, on each page. The CSV has no row for them: whoever adds up its rows would count twice" },
+  {
+    description:
+      "The sums of all projects, on each page. The CSV has no row for them: whoever adds up its rows would count twice",
+  },
 );
 const TransactionObject = Type.Object({
   id: Type.String(),
@@ -191,12 +194,16 @@ function ofAll(deps: HttpDeps, api: AdminApi) {
         };
       },
       {
-        detail: describeRead("List the statements of all projects for a month, one line each", Type.Object({ ...listOf(StatementLine).properties, totals: Totals }), {
-          description:
-            "Projects without any movement until the end of the month are left out, so a page may have fewer entries than its " +
-            "limit: while `has_more` is true, continue with `last_id`.",
-          query: { ...listParameters, ...monthParameter },
-        }),
+        detail: describeRead(
+          "List the statements of all projects for a month, one line each",
+          Type.Object({ ...listOf(StatementLine).properties, totals: Totals }),
+          {
+            description:
+              "Projects without any movement until the end of the month are left out, so a page may have fewer entries than its " +
+              "limit: while `has_more` is true, continue with `last_id`.",
+            query: { ...listParameters, ...monthParameter },
+          },
+        ),
       },
     ),
     route.get("/statements/csv", ({ request }) => streamStatements(deps, readMonth(parseUrl(request).searchParams)), {

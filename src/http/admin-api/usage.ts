@@ -288,19 +288,23 @@ export function organizationUsageController(deps: HttpDeps, api: AdminApi) {
         return span.isCompared ? { ...page, comparison: await compareBuckets(deps, span, read) } : page;
       },
       {
-        detail: describeRead("Costs of all projects: amounts paid by wallets", pageOf(CostResult, { comparison: Type.Optional(Comparison) }), {
-          description:
-            "Costs by `session`, `tag` or `end_user` are limited to the 100 names with the highest cost, of all projects or of one in `project_ids`. " +
-            "They can be combined only with the group `project_id`. Costs by `agent` are of one `session` of one project.",
-          query: {
-            ...spanParameters(["1d"], costGroups),
-            compare: {
-              description: "Whether `comparison` has the sums of the page and of the time before it",
-              schema: { type: "boolean", default: false },
+        detail: describeRead(
+          "Costs of all projects: amounts paid by wallets",
+          pageOf(CostResult, { comparison: Type.Optional(Comparison) }),
+          {
+            description:
+              "Costs by `session`, `tag` or `end_user` are limited to the 100 names with the highest cost, of all projects or of one in `project_ids`. " +
+              "They can be combined only with the group `project_id`. Costs by `agent` are of one `session` of one project.",
+            query: {
+              ...spanParameters(["1d"], costGroups),
+              compare: {
+                description: "Whether `comparison` has the sums of the page and of the time before it",
+                schema: { type: "boolean", default: false },
+              },
+              session: { description: "The session whose agents `group_by` tells apart", schema: { type: "string" } },
             },
-            session: { description: "The session whose agents `group_by` tells apart", schema: { type: "string" } },
           },
-        }),
+        ),
       },
     ),
   ];
@@ -545,7 +549,7 @@ async function readAllRows(
   throw invalid("limit", "There are too many results; request fewer buckets or projects");
 }
 
-/** The sums of a page's buckets beside those of as many buckets before them, by group. */
+/** Compares the sums of a page's buckets with the same number of buckets before them, by group. */
 async function compareBuckets(deps: HttpDeps, span: Span, read: ReadRows) {
   const starts = listStarts(span);
   const length = starts.length * span.hours;

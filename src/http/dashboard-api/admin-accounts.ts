@@ -1,6 +1,13 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { createAudited } from "../../audit/index.ts";
-import { type AccountRow, accountActions, accountKinds, accountOrders, findTeamsWithoutAdmin, searchAccounts } from "../../tenants/index.ts";
+import {
+  type AccountRow,
+  accountActions,
+  accountKinds,
+  accountOrders,
+  findTeamsWithoutAdmin,
+  searchAccounts,
+} from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { type Page, streamDownload } from "../forms/download.ts";
 import { pageSize, toAccountRowJson } from "../forms/serializers.ts";
@@ -44,7 +51,11 @@ export function adminAccountsController(deps: HttpDeps) {
         const page = Number(query.page ?? "1");
         const rows = await readRows(query, { limit: pageSize + 1, offset: (page - 1) * pageSize });
         const orphans = new Set((await findTeamsWithoutAdmin(store)).map(({ id }) => id));
-        return { data: rows.slice(0, pageSize).map((row) => toAccountRowJson(row, orphans)), page, has_more: rows.length > pageSize };
+        return {
+          data: rows.slice(0, pageSize).map((row) => toAccountRowJson(row, orphans)),
+          page,
+          has_more: rows.length > pageSize,
+        };
       },
       { query: Search },
     ),

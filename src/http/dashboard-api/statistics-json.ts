@@ -96,14 +96,14 @@ function toCacheShare(figures: StatisticsFigures): number | null {
   return prompt === 0 ? null : sumColumns(figures, cacheReadColumns) / prompt;
 }
 
-/** The figures that are compared with those of the period before. */
+/** The figures that are compared with the previous period. */
 const compared = ["requests", "errors", "total_tokens", "cost_usd", "charged_usd"] as const;
 type Compared = Pick<ReturnType<typeof toFiguresJson>, (typeof compared)[number]> & {
   readonly earned_usd: string | null;
 };
 
 /**
- * Figures of the period before, and the change since then in percent.
+ * Figures of the previous period, and the change since then in percent.
  *
  * @returns `null` as the change of a figure that was 0 or less before, or that is not shown.
  */

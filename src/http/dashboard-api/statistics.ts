@@ -28,7 +28,15 @@ import { idOfModel, nameOfModel, readMoment } from "../forms/read-fields.ts";
 import { toOwnerJson } from "../forms/serializers.ts";
 import { withSession } from "../lifecycle/session.ts";
 import { readAccount } from "./requests.ts";
-import { type Metric, metrics, toComparison, toFiguresJson, toMarginJson, toMetric, withoutMargin } from "./statistics-json.ts";
+import {
+  type Metric,
+  metrics,
+  toComparison,
+  toFiguresJson,
+  toMarginJson,
+  toMetric,
+  withoutMargin,
+} from "./statistics-json.ts";
 
 const hourMs = 3_600_000;
 const dayHours = 24;

@@ -131,7 +131,7 @@ export const channelFields = defineFields<ShownChannel>()({
 
 type ChannelDeps = Pick<ResourceDeps, "store" | "now" | "secrets">;
 
-/** What is said of a new channel. */
+/** The fields of a new channel. */
 interface NewChannel extends Partial<Pick<ShownChannel, "rules" | "severity" | "digest" | "digestHour">> {
   readonly kind: Channel["kind"];
   readonly name?: string | null;
@@ -148,7 +148,7 @@ interface ChannelOwner {
 export function channelActions({ store, now, secrets: box }: ChannelDeps) {
   const audited = createQuietlyAudited(store, now);
   return {
-    /** Returns the channel, with the secret of a webhook that had none. */
+    /** Returns the channel, with the secret of a webhook if it was generated. */
     async add({ owner, by }: ChannelOwner, { kind, name, target, ...filter }: NewChannel): Promise<ShownChannel> {
       const isSecretMissing = kind === "webhook" && target.secret === undefined;
       const generated = isSecretMissing ? { secret: createSecret() } : {};

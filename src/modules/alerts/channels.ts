@@ -211,10 +211,13 @@ export function unknownChannel(): GatewayError {
   return new GatewayError("not_found", "No alert channel has this id");
 }
 
+/** The label of the email of an account, whose address may change. */
+const ofAccount = "the email address of the account";
+
 /** The origin of a webhook, since the rest of its address may be a secret, or the addresses of an e-mail channel. */
 function toLabel(kind: Channel["kind"], { url, to }: Target): string {
   if (kind !== "email") return new URL(url ?? pagerdutyUrl).origin;
-  return to === undefined ? "the email address of the account" : to.join(", ");
+  return to === undefined ? ofAccount : to.join(", ");
 }
 
 /** How people know each kind. */
@@ -229,8 +232,9 @@ const kindTitles: Readonly<Record<Channel["kind"], string>> = {
 
 /** A name by kind and host, with a number where another channel of the owner has it. */
 function pickName(kind: Channel["kind"], label: string, others: readonly Pick<Channel, "name">[]): string {
-  const place = kind === "email" ? label : label.replace(/^https?:\/\//, "");
-  const first = `${kindTitles[kind]} ${place.length > placeMax ? `${place.slice(0, placeMax - 1)}…` : place}`;
+  const place = label === ofAccount ? "" : label.replace(/^https?:\/\//, "");
+  const shown = place.length > placeMax ? `${place.slice(0, placeMax - 1)}…` : place;
+  const first = `${kindTitles[kind]} ${shown}`.trim();
   const names = new Set(others.map(({ name }) => name));
   let name = first;
   for (let number = 2; names.has(name); number += 1) name = `${first} (${number})`;

@@ -1,5 +1,4 @@
 import { defineCommand, UsageError } from "../../cli/command.ts";
-import { exitCodes } from "../../cli/exit-codes.ts";
 import { columns, toIsoTime } from "../../cli/lib/format.ts";
 import { withStore } from "../../cli/lib/with-store.ts";
 import { toTerminalLine } from "../../lib/terminal-text.ts";
@@ -60,7 +59,7 @@ export const channelTest = defineCommand({
         const error = await delivery.sendTest(id);
         const json = { id, name, ok: error === undefined, error: error ?? null };
         const text = error === undefined ? `${name} accepted a test alert` : `${name}: ${toTerminalLine(error)}`;
-        return { json, text, exitCode: error === undefined ? exitCodes.success : exitCodes.failed };
+        return { json, text, exitCode: error === undefined ? 0 : 1 };
       },
       now,
     );

@@ -59,7 +59,7 @@ export function organizationAlerts(deps: HttpDeps, api: AdminApi) {
 
 type Actions = ReturnType<typeof alertActions>;
 
-/** The types of these routes, and of those of custom rules and channels, for the pages. */
+/** The types of all routes of alerts, for the pages: also of custom rules and channels. */
 export type OrganizationAlerts = OrganizationApiOf<typeof alertRules, ReturnType<typeof organizationAlerts>[number]> &
   OrganizationApiOf<typeof alertChannels>;
 

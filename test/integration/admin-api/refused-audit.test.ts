@@ -111,6 +111,7 @@ function fillIn(method: string, path: string): string {
 /** Those that write nothing of the gateway's: a look-up, a test message, and the end of a call, of which none runs here. */
 const without = new Set([
   "POST /v1/organization/credentials/lookup",
+  "POST /v1/organization/reconciliations",
   "POST /v1/organization/alerts/channels/{channel_id}/test",
   "DELETE /v1/organization/live_calls/{call_id}",
 ]);

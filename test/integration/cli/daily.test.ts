@@ -24,6 +24,41 @@ test("a team is created with one person as its first admin, and is found by its 
   expect((await bench.run("team", "create", ...flags, "nobody@example.org")).code).toBe(3);
 });
 
+test("a team is shown with its people, budgets, keys and last use, and says that it has no admin", async () => {
+  await bench.run("account", "password", "ada@example.org");
+  const { id } = await bench.json<{ id: string }>("team", "create", "--name", "Search", "--person", "ada@example.org");
+  await bench.run("key", "create", "--account", id, "--name", "laptop");
+  expect((await bench.run("team", "budget", id)).stdout).toBe(`${id} has no budget\n`);
+  await bench.run("team", "budget", id, "--usd", "50", "--period", "week");
+  const shown = await bench.json("team", "show", "Search");
+  expect(shown).toMatchObject({
+    ...{ id, name: "Search", balance_usd: "0", billed_afterwards: false, keys: 1, keys_in_force: 1 },
+    ...{ last_used_at: null, without_admin: false },
+    members: [{ email: "ada@example.org", team_role: "admin", disabled: false }],
+    budgets: [
+      {
+        subject: "account",
+        budget_usd: "50",
+        budget_period: "week",
+        used_usd: "0",
+        resets_at: "2026-11-23T00:00:00.000Z",
+      },
+    ],
+  });
+  expect(await bench.json("account", "show", "Search")).toEqual(shown as never);
+  expect(await bench.json("team", "budget", "Search")).toMatchObject([{ budget_usd: "50", used_usd: "0" }]);
+  expect((await bench.run("team", "budget", "Search", "--period", "day")).code).toBe(2);
+  const text = (await bench.run("team", "show", "Search")).stdout;
+  for (const line of [/last_used_at +never/, /ada@example.org +admin/, /account +each +50 +week +0 /])
+    expect(text).toMatch(line);
+  await bench.run("account", "disable", "ada@example.org");
+  const list = await bench.run("team", "list", "Search");
+  expect(list.stdout).toMatch(/ada@example.org +admin +disabled/);
+  expect(list.stdout).toContain("No admin can sign in");
+  expect(await bench.json("team", "list", "Search")).toMatchObject({ without_admin: true });
+  expect(await bench.json("account", "show", "ada@example.org")).toMatchObject({ without_admin: false });
+});
+
 test("the audit log is listed, newest first, by who did what to what", async () => {
   const { id } = await bench.json<{ id: string }>(
     ...["key", "create", "--account", "ada@example.org", "--name", "laptop"],

@@ -41,6 +41,20 @@ async function call(by = key.key): Promise<number> {
   return response.status;
 }
 
+/** A team whose only admin is disabled. */
+async function createTeamOf(personId: string): Promise<string> {
+  const { db } = gateway.store;
+  const user = await db.selectFrom("users").select("id").where("account_id", "=", personId).executeTakeFirstOrThrow();
+  const id = "acc_search";
+  await db
+    .insertInto("accounts")
+    .values({ id, email: "search-1@teams.invalid", name: "Search", created_at: now })
+    .execute();
+  const membership = { account_id: id, user_id: user.id, role: "admin", joined_at: now } as const;
+  await db.insertInto("memberships").values(membership).execute();
+  return id;
+}
+
 beforeAll(async () => {
   gateway = await startInProcess({
     env: { SANDBOX: "off", ACME_API_KEY: "sk-upstream" },
@@ -212,4 +226,21 @@ describe("a wallet that did not cover a request", () => {
     await creditWallet(gateway.store, { accountId: ids.ada, nanodollars: -5e9, note: "Taken back" }, () => now);
     await refuse();
   });
+});
+
+test("a team whose only admin is disabled is named on the first page, in the list of accounts and by the API", async () => {
+  const team = await createTeamOf(ids.ada);
+  const stateOf = async () => {
+    const home = (await get("owner", "/dashboard/api/admin/home")).body.teams_without_admin;
+    const accounts = (await get("owner", "/dashboard/api/admin/accounts?search=Search")).body.data;
+    const project = (await get("owner", `/v1/organization/projects/${team}`)).body;
+    return [home, accounts[0].without_admin, project.without_admin];
+  };
+  expect(await stateOf()).toEqual([[], false, false]);
+  const disable = (at: number | null) =>
+    gateway.store.db.updateTable("accounts").set({ disabled_at: at }).where("id", "=", ids.ada).execute();
+  await disable(now);
+  expect(await stateOf()).toEqual([[{ id: team, label: "Search" }], true, true]);
+  await disable(null);
+  expect(await stateOf()).toEqual([[], false, false]);
 });

@@ -9,12 +9,12 @@ import {
   parseLimit,
   parseTokens,
 } from "../../../src/cli/lib/parse.ts";
-import { parseCsv, parseProviderUsage } from "../../../src/cli/lib/provider-usage.ts";
 import { parseApiKey } from "../../../src/contract/api-key.ts";
 import { formatUsd, GatewayError, parseUsd } from "../../../src/contract/index.ts";
 import { readUsageQuery } from "../../../src/http/api/usage.ts";
 import { readDataUrl } from "../../../src/lib/data-url.ts";
 import { readDurationMs, retryAfterMs } from "../../../src/lib/retry-after.ts";
+import { BillError, parseCsv, parseProviderUsage } from "../../../src/reports/provider-bill.ts";
 import { runs, thrownBy } from "../../support/hostile.ts";
 
 const now = Date.UTC(2026, 10, 21);
@@ -151,7 +151,7 @@ describe("a CSV file", () => {
           for (const { sums } of usage.rows.values())
             for (const sum of Object.values(sums)) expect(Number.isSafeInteger(sum) && sum >= 0).toBe(true);
         });
-        if (error !== undefined) expect(error).toBeInstanceOf(UsageError);
+        if (error !== undefined) expect(error).toBeInstanceOf(BillError);
       }),
       runs(300),
     );

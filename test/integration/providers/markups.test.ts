@@ -53,6 +53,29 @@ async function startSeller(engine: keyof typeof engines) {
 }
 
 describe.each(Object.keys(engines) as (keyof typeof engines)[])("markups over %s", (engine) => {
+  test("are not in what a provider's bill is compared with", async () => {
+    const { ask, customer, serve } = await startSeller(engine);
+    await ask("POST", "/markups", { provider: "acme", markup_percent: "20" });
+    await until(async () => Number((await serve(customer)).usd) === 0.000036);
+    await serve(customer);
+    const day = new Date().toISOString().slice(0, 10);
+    const { data } = (await ask("GET", `/costs?start_time=${Date.parse(day) / 1000}`)).json;
+    const [{ provider_cost_usd: owed }] = data[0].results;
+    const compare = async (usd: string, more: object = {}) => {
+      const content = `day,model,cost_usd\n${day},acme/chat,${usd}\n`;
+      return await ask("POST", "/reconciliations", { content, provider: "acme", ...more });
+    };
+    expect((await compare(owed)).json).toMatchObject({ ok: true, rows_compared: 1, differences: [] });
+    const other = { day, model: "acme/chat", figure: "cost_usd", ledger: owed, provider: "1" };
+    expect((await compare("1")).json).toMatchObject({ ok: false, figures: ["cost_usd"], differences: [other] });
+    expect((await compare("1", { provider: "acne" })).json.error.message).toContain("did you mean acme?");
+    const wrong = await compare("much");
+    expect([wrong.status, wrong.json.error]).toMatchObject([
+      400,
+      { param: "content", message: expect.stringContaining("line 2: cost_usd") },
+    ]);
+  });
+
   test("of the account, the provider and the gateway apply from the next call on, the most specific alone", async () => {
     const { store, admin, ask, accountId, customer, serve, priceOf } = await startSeller(engine);
     const set = async (path: string, body: object) => {

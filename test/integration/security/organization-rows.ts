@@ -312,6 +312,9 @@ export function organizationRows<Row>(
     [`POST ${path}/vouchers/:voucher_id/void`]: managed(200, { id: newVoucher }),
     [`GET ${path}/jwt_issuers`]: managed(200),
     [`PUT ${path}/jwt_issuers`]: toRow({ ...toStatuses(200, 403), admin: 403 }, { body: { issuers: [] } }),
+    [`POST ${path}/reconciliations`]: managed(200, {
+      body: { content: "day,model,requests\n2026-11-21,nothing,0" },
+    }),
     [`POST ${path}/credentials/lookup`]: managed(200, { body: { credentials: [{ type: "api_key", id: "unknown1" }] } }),
     [`POST ${path}/credentials/revoke`]: managed(404, { body: { type: "api_key", id: "unknown1" } }),
     [`GET ${path}/admin_api_keys`]: managed(200),

@@ -126,7 +126,9 @@ test("the nearest of hundreds of budgets are found behind many that are not in u
   const ids = Array.from({ length: 300 }, (_, place) => `acc${place}`);
   await db
     .insertInto("accounts")
-    .values(ids.map((id, created_at) => ({ id, email: `${id}@test`, created_at, disabled_at: created_at < 150 ? 1 : null })))
+    .values(
+      ids.map((id, created_at) => ({ id, email: `${id}@test`, created_at, disabled_at: created_at < 150 ? 1 : null })),
+    )
     .execute();
   await db
     .insertInto("payers")
@@ -136,7 +138,15 @@ test("the nearest of hundreds of budgets are found behind many that are not in u
   await db
     .insertInto("budgets")
     .values(
-      ids.map((id, no) => ({ ...amount, id: `b${no}`, no, account_id: id, subject: "account", name: null, created_at: no })),
+      ids.map((id, no) => ({
+        ...amount,
+        id: `b${no}`,
+        no,
+        account_id: id,
+        subject: "account",
+        name: null,
+        created_at: no,
+      })),
     )
     .execute();
   const spent = { name: "", day: today, first_at: null, last_at: null, counted_day: null };

@@ -1,6 +1,7 @@
 import useSWR from "swr";
 import { Link } from "wouter";
 import { api, request } from "../../data/api.ts";
+import { useMayAdminister } from "../../data/roles.ts";
 import { formatExactUsd } from "../../format.ts";
 import { DownloadLink } from "../../kit/button.tsx";
 import { Empty, Loaded } from "../../kit/feedback.tsx";
@@ -8,6 +9,7 @@ import { PageHead, Section } from "../../kit/page.tsx";
 import { type Column, Table } from "../../kit/table.tsx";
 import { useParam } from "../../kit/url-state.ts";
 import { formatMonth, MonthSelect } from "./months.tsx";
+import { ReconcileSection } from "./reconcile-section.tsx";
 
 const getStatements = (month: string, after: string) =>
   request(api.admin.statements.get({ query: { ...(month !== "" && { month }), ...(after !== "" && { after }) } }));
@@ -20,6 +22,7 @@ export default function StatementsPage() {
   const statements = useSWR(["statements", month, after], () => getStatements(month, after), {
     keepPreviousData: true,
   });
+  const mayCompare = useMayAdminister();
   const shown = statements.data?.month ?? month;
   return (
     <>
@@ -36,37 +39,40 @@ export default function StatementsPage() {
         />
         <DownloadLink href={`/dashboard/api/admin/statements.csv?month=${shown}`} />
       </PageHead>
-      <Section title={shown === "" ? "All accounts" : formatMonth(shown)}>
-        <Loaded state={statements} lines={8}>
-          {({ data, totals, next }) => (
-            <>
-              <Table
-                rows={data}
-                rowKey={({ account }) => account.id}
-                columns={columns}
-                empty={empty}
-                totals={["All accounts", ...amounts.map((name) => formatExactUsd(totals[name]))]}
-              />
-              {(after !== "" || next !== null) && (
-                <div className="table-foot">
-                  {after === "" ? (
-                    <span />
-                  ) : (
-                    <button type="button" className="btn btn-small" onClick={() => setAfter("")}>
-                      First page
-                    </button>
-                  )}
-                  {next !== null && (
-                    <button type="button" className="btn btn-small" onClick={() => setAfter(next)}>
-                      Next page
-                    </button>
-                  )}
-                </div>
-              )}
-            </>
-          )}
-        </Loaded>
-      </Section>
+      <div className="stack">
+        <Section title={shown === "" ? "All accounts" : formatMonth(shown)}>
+          <Loaded state={statements} lines={8}>
+            {({ data, totals, next }) => (
+              <>
+                <Table
+                  rows={data}
+                  rowKey={({ account }) => account.id}
+                  columns={columns}
+                  empty={empty}
+                  totals={["All accounts", ...amounts.map((name) => formatExactUsd(totals[name]))]}
+                />
+                {(after !== "" || next !== null) && (
+                  <div className="table-foot">
+                    {after === "" ? (
+                      <span />
+                    ) : (
+                      <button type="button" className="btn btn-small" onClick={() => setAfter("")}>
+                        First page
+                      </button>
+                    )}
+                    {next !== null && (
+                      <button type="button" className="btn btn-small" onClick={() => setAfter(next)}>
+                        Next page
+                      </button>
+                    )}
+                  </div>
+                )}
+              </>
+            )}
+          </Loaded>
+        </Section>
+        {mayCompare && <ReconcileSection />}
+      </div>
     </>
   );
 }

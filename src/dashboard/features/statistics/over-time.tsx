@@ -31,7 +31,7 @@ export function OverTime({
 }) {
   // More than two days of hourly bars are labelled by day.
   const labelsDays = interval === "hour" && data.buckets.length > 2 * hoursPerDay;
-  // What is lost at a group is below zero, which bars on top of each other cannot show.
+  // Losses are below zero, and stacked bars cannot show them.
   const isLoss = [data.values, ...data.groups.map(({ values }) => values ?? [])].flat().some((one) => (one ?? 0) < 0);
   const isLine = targetUnits[metric] !== undefined || isLoss;
   const lines = isLine ? toLines(data, group_by) : [];

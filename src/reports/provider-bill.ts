@@ -1,12 +1,10 @@
-import { getOwn, parseUsd, usageColumns } from "../../contract/index.ts";
-import type { RecordedUsage } from "../../reports/index.ts";
-import { UsageError } from "../command.ts";
-import { parseDay } from "./parse.ts";
+import { getOwn, parseUsd, usageColumns } from "../contract/index.ts";
+import type { RecordedUsage } from "./usage.ts";
 
-type Figure = Exclude<keyof RecordedUsage, "day" | "model">;
+export type BillFigure = Exclude<keyof RecordedUsage, "day" | "model">;
 
 /** Columns that a provider's file may have in addition to `day` and `model`, and what each is compared with. */
-const columns: Readonly<Record<string, { figure: Figure; parse(text: string): number | undefined }>> = {
+const columns: Readonly<Record<string, { figure: BillFigure; parse(text: string): number | undefined }>> = {
   requests: { figure: "requests", parse: parseWhole },
   ...Object.fromEntries(
     usageColumns.map((figure) =>
@@ -20,13 +18,18 @@ const columns: Readonly<Record<string, { figure: Figure; parse(text: string): nu
 
 const usageColumnNames: readonly string[] = ["day", "model", ...Object.keys(columns)];
 
-/** A provider's usage: sums by day and model for the columns of its file. */
-export interface ProviderUsage {
-  figures: Figure[];
-  rows: Map<string, { day: number; model: string; sums: Partial<Record<Figure, number>> }>;
+/** A bill that cannot be read; the message names the line. */
+export class BillError extends Error {
+  override readonly name = "BillError";
 }
 
-/** Parses a provider's CSV; rows of the same day and model are added. @throws {UsageError} Naming the line. */
+/** A provider's usage: sums by day and model for the columns of its file. */
+export interface ProviderUsage {
+  figures: BillFigure[];
+  rows: Map<string, { day: number; model: string; sums: Partial<Record<BillFigure, number>> }>;
+}
+
+/** Parses a provider's CSV; rows of the same day and model are added. @throws {BillError} Naming the line. */
 export function parseProviderUsage(file: string, text: string, modelOf: (name: string) => string): ProviderUsage {
   const [header, ...lines] = parseRows(file, text);
   if (header === undefined)
@@ -60,11 +63,11 @@ function parseRows(file: string, text: string): CsvRow[] {
   try {
     return parseCsv(text);
   } catch (error) {
-    throw new UsageError(`Cannot read ${file}: ${(error as Error).message}`, { cause: error });
+    throw new BillError(`Cannot read ${file}: ${(error as Error).message}`, { cause: error });
   }
 }
 
-function checkHeader(file: string, names: readonly string[]): Figure[] {
+function checkHeader(file: string, names: readonly string[]): BillFigure[] {
   const unknown = names.find((name) => !usageColumnNames.includes(name));
   if (unknown !== undefined) {
     const expected = `expected some of ${usageColumnNames.join(", ")}`;
@@ -80,11 +83,10 @@ function checkHeader(file: string, names: readonly string[]): Figure[] {
 }
 
 function parseDayCell(file: string, line: number, text: string): number {
-  try {
-    return parseDay("day", text) / 86_400_000;
-  } catch {
-    throw createError(file, line, `day is ${JSON.stringify(text)}, expected a day such as 2026-11-21`);
-  }
+  const at = /^\d{4}-\d{2}-\d{2}$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN;
+  // A date such as the 31st of November is read as one of December.
+  if (!Number.isNaN(at) && new Date(at).toISOString().startsWith(text)) return at / 86_400_000;
+  throw createError(file, line, `day is ${JSON.stringify(text)}, expected a day such as 2026-11-21`);
 }
 
 function parseWhole(text: string): number | undefined {
@@ -95,8 +97,8 @@ function parseSeconds(text: string): number | undefined {
   return /^\d{1,12}(\.\d{1,3})?$/.test(text) ? Math.round(Number(text) * 1000) : undefined;
 }
 
-function createError(file: string, line: number, reason: string): UsageError {
-  return new UsageError(`Cannot read ${file}, line ${line}: ${reason}`);
+function createError(file: string, line: number, reason: string): BillError {
+  return new BillError(`Cannot read ${file}, line ${line}: ${reason}`);
 }
 
 /** One row of a CSV file. */
