@@ -106,6 +106,43 @@ describe.skipIf(!hasChromium)("the catalogue", () => {
       expect(await statusOf("house-model")).toBe(200);
     }));
 
+  test("opens the model that a new one would be a second of, and keeps a form when somebody else has changed the catalogue", () =>
+    dashboard.visit(async (page) => {
+      const { gateway } = dashboard;
+      await signIn(page, "owner@localhost");
+      await search(page, "gpt-4.1-nano");
+      const dialog = page.getByRole("dialog");
+      const save = dialog.getByRole("button", { name: "Save", exact: true });
+      await page.getByRole("button", { name: "Add model" }).click();
+      await dialog.getByLabel("Provider", { exact: true }).selectOption("openai");
+      await dialog.getByLabel("Model ID").fill("gpt-4.1-nano");
+      await dialog.getByText("openai has the model gpt-4.1-nano already").waitFor();
+      expect(await save.isDisabled()).toBe(true);
+      expect(await findViolations(page)).toEqual([]);
+      await dialog.getByRole("button", { name: "Open gpt-4.1-nano of openai" }).click();
+      await page.getByRole("dialog", { name: "gpt-4.1-nano" }).getByLabel("Input tokens (USD)").waitFor();
+      await dialog.getByRole("button", { name: "Cancel" }).click();
+
+      await page.getByRole("button", { name: "Add model" }).click();
+      await dialog.getByLabel("Provider", { exact: true }).selectOption("openai");
+      await dialog.getByLabel("Model ID").fill("kept-model");
+      await dialog.getByLabel("Billing").selectOption("free");
+      const other = await page.request.post(
+        `${gateway.origin}/v1/organization/catalogue/models/${encodeURIComponent("openai:famA-4.1-nano")}`,
+        { headers: { origin: gateway.origin }, data: { row: { priority: 7 }, revision: "*" } },
+      );
+      expect(other.status()).toBe(200);
+      await save.click();
+      await dialog.getByText("Your entries are kept").waitFor();
+      expect(await dialog.getByLabel("Model ID").inputValue()).toBe("kept-model");
+      expect(await dialog.getByLabel("Billing").inputValue()).toBe("free");
+      await save.click();
+      await page.getByText("kept-model saved").waitFor();
+      const rows = readRows() as { id: string; priority?: number }[];
+      expect(rows.find(({ id }) => id === "famA-4.1-nano")).toMatchObject({ priority: 7 });
+      expect(rows.map(({ id }) => id)).toContain("kept-model");
+    }));
+
   test("lets an administrator add, change and remove a virtual model", () =>
     dashboard.visit(async (page) => {
       const { gateway } = dashboard;

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { startProvider } from "../support/chat-provider.ts";
+import { until } from "../support/until.ts";
 import { findViolations, hasChromium } from "./chromium.ts";
-import { createCaller, seeHeading, signInFirst, useDashboard } from "./dashboard.ts";
+import { createCaller, seeHeading, signIn, signInFirst, useDashboard } from "./dashboard.ts";
 import { seeCount } from "./seen.ts";
 
 const key = "provider-key-first-0001";
@@ -78,6 +79,46 @@ describe.skipIf(!hasChromium)("an operator whose provider fails", () => {
         await page.getByText(/Calls of acme\/chat are re-routed/).waitFor({ state: "detached" });
       } finally {
         for (const { stop } of Object.values(upstreams)) await stop();
+      }
+    }));
+
+  test("resumes a provider that is paused after failures and works again, and reads until when it is paused", () =>
+    dashboard.visit(async (page) => {
+      const { gateway } = dashboard;
+      const upstream = startProvider(key);
+      try {
+        await signIn(page, "owner@localhost");
+        const manifest = { baseUrl: upstream.baseUrl, dialect: "openai", models: [{ id: "late/chat", premium: false }] };
+        const added = await page.request.post(`${gateway.origin}/v1/organization/providers`, {
+          data: { name: "late", manifest, key },
+          headers: { origin: gateway.origin },
+        });
+        expect(added.status()).toBe(200);
+        const { ask } = await createCaller(dashboard, "bo@example.org");
+        const statusOf = async () => {
+          const answer = await ask({ model: "late/chat" });
+          await answer.body?.cancel();
+          return answer.status;
+        };
+        upstream.answer.status = 500;
+        await until(async () => (await statusOf()) === 503);
+        const words = /paused until .*:\d\d:\d\d|waits for the next call to try it/;
+        await page.goto("/status");
+        await page.getByRole("listitem").filter({ hasText: "late" }).getByText(words).waitFor();
+        await page.goto("/admin/providers/late?tab=models");
+        await page.getByRole("cell", { name: words }).waitFor();
+        await page.getByRole("button", { name: "Resume now: late/chat" }).waitFor();
+        await page.goto("/admin/providers/late");
+        const health = page.getByRole("region", { name: "Health" });
+        await health.getByText(words).waitFor();
+        expect(await findViolations(page)).toEqual([]);
+        upstream.answer.status = 200;
+        await health.getByRole("button", { name: "Resume now: late" }).click();
+        await page.getByText("late is in use again").waitFor();
+        expect(await statusOf()).toBe(200);
+        await health.getByRole("button", { name: "Resume now: late" }).waitFor({ state: "detached" });
+      } finally {
+        await upstream.stop();
       }
     }));
 });

@@ -25,8 +25,8 @@ const creations: readonly Creation[] = [
   { path: "/admin/budgets", button: "Limit a model", title: "Limit a model" },
   { path: "/admin/groups", button: "Add a group", title: "Add a group" },
   { path: "/admin/providers", button: "Add provider", title: "Add provider" },
-  { path: "/admin/alerts", button: "Add channel", title: "New channel" },
-  { path: "/admin/alerts", button: "Add rule", title: "New rule" },
+  { path: "/admin/alerts?tab=channels", button: "Add channel", title: "New channel" },
+  { path: "/admin/alerts?tab=rules", button: "Add rule", title: "New rule" },
   { path: "/admin/vouchers", button: "New voucher", title: "New voucher" },
   { path: "/team", button: "Create team", title: "Create team" },
 ];
@@ -111,8 +111,10 @@ describe.skipIf(!hasChromium)("a dialog whose request is answered with a conflic
     dashboard.visit(async (page) => {
       await signInFirst(page, dashboard.gateway);
       await refuseWrites(page);
+      let present = "";
       for (const { path, button, title } of creations) {
-        await page.goto(path);
+        if (path !== present) await page.goto(path);
+        present = path;
         await page.getByRole("button", { name: button, exact: true }).first().click();
         const dialog = page.getByRole("dialog", { name: title });
         await dialog.waitFor();
@@ -125,6 +127,7 @@ describe.skipIf(!hasChromium)("a dialog whose request is answered with a conflic
         await dialog.locator("button[type=submit]").click();
         await dialog.getByText("There is one of this name already").first().waitFor();
         expect([title, await valuesOf(dialog)]).toEqual([title, typed]);
+        await dialog.getByRole("button", { name: "Cancel" }).click();
       }
     }));
 });

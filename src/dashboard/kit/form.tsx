@@ -1,4 +1,4 @@
-import { type ComponentProps, type ReactNode, useState } from "react";
+import { type ComponentProps, type ReactNode, useRef, useState } from "react";
 import { Button } from "./button.tsx";
 import { Dialog } from "./dialog.tsx";
 import { Callout } from "./feedback.tsx";
@@ -13,7 +13,16 @@ type TextName<Values> = { [Name in keyof Values]: Values[Name] extends string ? 
  */
 export function useForm<Values extends object>(initial: Values, act: (values: Values) => Promise<unknown>) {
   const [values, setValues] = useState(initial);
-  const { fieldError, formError, clear, ...action } = useAction(() => act(values));
+  const { formError, clear, ...action } = useAction(() => act(values));
+  // An error about a field that is not on the page would be shown nowhere. Fields of nested components are rendered after the form.
+  const fields = useRef<ReadonlySet<string>>(new Set());
+  const before = fields.current;
+  const shown = new Set<string>();
+  fields.current = shown;
+  const fieldError = (...names: string[]) => {
+    for (const name of names) shown.add(name);
+    return action.fieldError(...names);
+  };
   const set = (change: Partial<Values>) => setValues((values) => ({ ...values, ...change }));
   return {
     ...action,
@@ -24,8 +33,10 @@ export function useForm<Values extends object>(initial: Values, act: (values: Va
       clear();
     },
     fieldError,
-    /** The error that is about no field. */
-    error: formError(...Object.keys(initial)),
+    /** The error that is about no field of the page. */
+    get error() {
+      return formError(...before, ...shown);
+    },
     /** The props of the field for a text. */
     field: (name: TextName<Values>) => ({
       value: values[name] as string,

@@ -33,6 +33,10 @@ export function InvitePeopleDialog({ onClose }: { onClose: () => void }) {
       results.push(await invite(person, sends));
       setDone(results.length);
     }
+    // What was typed stays in the form then.
+    if (results.every(({ error }) => error !== undefined)) {
+      throw new Error(results.map(({ email, error }) => `${email}: ${error}`).join("; "));
+    }
     setOutcomes(results);
     await refreshAccounts();
   });

@@ -1,13 +1,12 @@
 import { TextAreaField } from "../../kit/field.tsx";
 import { FormDialog, useForm } from "../../kit/form.tsx";
 import { toast } from "../../kit/toast.tsx";
-import { type CatalogueDocument, useSave, writeText } from "./api.ts";
+import { type CatalogueDocument, writeText } from "./api.ts";
 
 /** All files of the operator as one JSON document. */
 export function JsonDialog({ document, onClose }: { document: CatalogueDocument; onClose: () => void }) {
-  const save = useSave(document);
   const form = useForm({ json: JSON.stringify(document.files, null, 2) }, async ({ json }) => {
-    await save(({ revision }) => writeText(json, revision));
+    await writeText(json, document.revision);
     toast("Models and prices are saved");
     onClose();
   });

@@ -41,7 +41,10 @@ export function ModelDialog({
       : toDraft(model.plugin, model.model, model.row, model.own);
   const write = async (draft: RowDraft, row: ReturnType<typeof toRow>) => {
     const isChange = row !== undefined || (model !== undefined && model.own !== null);
-    if (isChange) await save(({ revision }) => writeRow(draft.plugin, draft.id, row, revision));
+    if (!isChange) return;
+    // What somebody else has just changed is not removed unseen.
+    if (row === undefined) await writeRow(draft.plugin, draft.id, row, document.revision);
+    else await save(({ revision }) => writeRow(draft.plugin, draft.id, row, revision));
   };
   const form = useForm(initial, async (values) => {
     const draft = { ...values, id: values.id.trim() };

@@ -20,7 +20,7 @@ export function ResumeButton({ name, model }: { name: string; model?: string }) 
       <Callout tone="bad">{resume.formError()}</Callout>
       <Button
         look="small"
-        aria-label={`Resume ${subject} now`}
+        aria-label={`Resume now: ${subject}`}
         disabled={resume.isBusy}
         onClick={() => void resume.run()}
       >
