@@ -10,7 +10,7 @@ import { randomBelow } from "../../support/random.ts";
 import { ResponsesClient } from "../../support/responses-client.ts";
 import { manifestOf, startSocketProvider, type TurnOnSocket } from "../../support/socket-provider.ts";
 
-const roundCount = rounds(4, 60);
+const roundCount = rounds(2, 60);
 const clientCount = 4;
 const answersMax = 20;
 const untilMsMax = 60_000;
