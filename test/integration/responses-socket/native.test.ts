@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import OpenAI from "openai";
 import { ResponsesWS } from "openai/resources/responses/ws";
+import type { LaneBounds } from "../../../src/kernel/upstream/provider-lanes.ts";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
 import { frameOf, openWithoutReading, ResponsesClient } from "../../support/responses-client.ts";
 import {
@@ -22,6 +23,10 @@ let shared: Bench;
 beforeAll(async () => {
   shared = await start();
   toStop.length = 0;
+  const { network } = shared.gateway.app.kernel;
+  // A failed handshake of one test is not to be felt in the next.
+  network.lanes.bounds = { ...network.lanes.bounds, pauseMs: 0 };
+  ({ bounds: laneBounds } = network.lanes);
 });
 afterEach(stopAll);
 afterAll(async () => {
@@ -36,6 +41,7 @@ async function stopAll(): Promise<void> {
   }
 }
 
+let laneBounds: LaneBounds;
 /** Calls of the shared gateway before the test. */
 let callsBefore = 0;
 
@@ -44,6 +50,7 @@ async function reuse(): Promise<Bench> {
   const { provider, gateway } = shared;
   await until(() => provider.open === 0 && gateway.ledger.counts().open === 0);
   provider.reset();
+  gateway.app.kernel.network.lanes.bounds = laneBounds;
   callsBefore = gateway.ledger.counts().calls;
   return shared;
 }
@@ -254,7 +261,7 @@ describe("what a provider sends that it should not", () => {
     ["a message in bytes", ({ sendRaw }) => sendRaw(encoder.encode("{}"))],
     ["a message of 17 MB", ({ sendRaw }) => sendRaw(`{"type":"x","a":"${"x".repeat(17 * 1024 * 1024)}"}`)],
   ])("%s ends the turn and its WebSocket, and the next one runs", async (_, send) => {
-    const { provider, open, gateway } = await start();
+    const { provider, open, gateway } = await reuse();
     provider.fault = (asked) => {
       if (asked.socket !== 1) return false;
       send(asked);
@@ -269,7 +276,7 @@ describe("what a provider sends that it should not", () => {
   });
 
   test("more between two turns than a ping ends the WebSocket", async () => {
-    const { provider, open } = await start();
+    const { provider, open } = await reuse();
     provider.fault = ({ events, send, sendRaw }) => {
       send(...events);
       setTimeout(() => sendRaw(`{"type":"keepalive","a":"${"x".repeat(100_000)}"}`), 20);
@@ -283,9 +290,10 @@ describe("what a provider sends that it should not", () => {
 });
 
 test("a client that does not read stops the provider's WebSocket, and is left after a while", async () => {
-  const { provider, gateway } = await start();
+  const { provider, gateway } = await reuse();
   const sockets = gateway.app.http.sockets as NonNullable<typeof gateway.app.http.sockets>;
-  sockets.bounds = { ...sockets.bounds, lifetimes: { wholeMs: 60_000, idleMs: 60_000, unreadMs: 500 } };
+  const { bounds } = sockets;
+  sockets.bounds = { ...bounds, lifetimes: { wholeMs: 60_000, idleMs: 60_000, unreadMs: 500 } };
   const text = "x".repeat(64 * 1024);
   const at = { item_id: "m", output_index: 0, content_index: 0 };
   const delta = { type: "response.output_text.delta", ...at, delta: text };
@@ -310,6 +318,7 @@ test("a client that does not read stops the provider's WebSocket, and is left af
   await until(() => gateway.app.memory.bytes === 0);
   await until(() => provider.open === 0);
   socket.destroy();
+  sockets.bounds = bounds;
 });
 
 test("OpenAI's own client makes ten turns over both WebSockets", async () => {
@@ -380,7 +389,7 @@ describe("by server-sent events", () => {
   );
 
   test("where a new WebSocket is closed before an answer", async () => {
-    const { provider, open, gateway } = await start();
+    const { provider, open, gateway } = await reuse();
     provider.fault = ({ close }) => {
       close(1013);
       return true;
@@ -408,7 +417,7 @@ describe("by server-sent events", () => {
   });
 
   test("beyond the bounds of an account and of the process", async () => {
-    const { provider, open, gateway } = await start();
+    const { provider, open, gateway } = await reuse();
     const { lanes } = gateway.app.kernel.network;
     lanes.bounds = { ...lanes.bounds, socketsMax: 2, ownMin: 1 };
     const client = await open();
@@ -421,7 +430,7 @@ describe("by server-sent events", () => {
 
 describe("in the middle of a turn", () => {
   test("a WebSocket that is closed after content ends it with an error, and what was served is charged", async () => {
-    const { provider, open, gateway } = await start();
+    const { provider, open, gateway } = await reuse();
     provider.fault = ({ events, send, close }) => {
       send(...events.slice(0, 6));
       close(1011);
