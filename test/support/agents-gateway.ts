@@ -33,14 +33,22 @@ type Settings = Record<string, string>;
  * Starts one before the tests of the calling file and ends it after them; its members are there once tests run.
  *
  * @param settings More settings of the gateway, also such as name an address of the scripted providers.
+ * @param manifests Further providers, by name.
  */
-export function useAgentsGateway(settings: Settings | ((origin: string) => Settings) = {}): AgentsGateway {
+export function useAgentsGateway(
+  settings: Settings | ((origin: string) => Settings) = {},
+  manifests: Record<string, object> = {},
+): AgentsGateway {
   const shared = {} as AgentsGateway;
   const home = mkdtempSync(join(tmpdir(), "modelgate-agents-"));
   beforeAll(async () => {
     mkdirSync(join(home, "catalogue"));
     for (const [provider, row] of Object.entries(aliases)) {
       writeFileSync(join(home, `catalogue/${provider}.json`), JSON.stringify({ models: [row] }));
+    }
+    mkdirSync(join(home, "plugins"));
+    for (const [provider, manifest] of Object.entries(manifests)) {
+      writeFileSync(join(home, `plugins/${provider}.json`), JSON.stringify(manifest));
     }
     shared.providers = startScriptedProviders();
     const { origin } = new URL(shared.providers.env.OPENAI_BASE_URL as string);

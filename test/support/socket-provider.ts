@@ -40,6 +40,8 @@ export interface SocketProvider {
   readonly open: number;
   /** Closes all of them, as a provider does that is deployed anew. */
   closeAll(code: number): void;
+  /** Forgets what it has seen, and how it was to answer. */
+  reset(): void;
   stop(): Promise<void>;
 }
 
@@ -135,6 +137,11 @@ export function startSocketProvider(): SocketProvider {
     },
     closeAll(code) {
       for (const socket of sockets) socket.close(code);
+    },
+    reset() {
+      [count, answers] = [0, 0];
+      for (const list of [seen, faults, handshakes]) list.length = 0;
+      Object.assign(provider, { plan: undefined, refusal: undefined, fault: undefined });
     },
     stop: () => server.stop(true),
   };

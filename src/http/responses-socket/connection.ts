@@ -68,7 +68,7 @@ export class ResponsesConnection {
   readonly #options: Options;
   readonly #memory: ConversationMemory;
   readonly #lanes = new Map<string | undefined, Lane>();
-  /** By lane, also between its turns. */
+  /** The key is the lane, also between its turns. */
   readonly #providerLanes = new Map<string | undefined, ProviderLane>();
   readonly #left = new AbortController();
   readonly #timers = new Set<ReturnType<typeof setTimeout>>();

@@ -249,10 +249,10 @@ export class BoundUpstream implements Upstream {
   async #askInLane(lane: ProviderLane, asked: AskedTurn): Promise<AsyncIterable<ServerEvent> | undefined> {
     const place = { plugin: this.#route.plugin.name, url: this.baseUrl + asked.path, credential: this.#credential };
     for (let count = 0; count < socketAsksMax; count++) {
-      const kept = lane.take(place);
-      const socket = kept ?? (await this.#openInLane(lane, place, asked));
+      const present = lane.take(place);
+      const socket = present ?? (await this.#openInLane(lane, place, asked));
       if (socket === undefined) return undefined;
-      const answer = await this.#askBySocket(socket, asked, kept !== undefined);
+      const answer = await this.#askBySocket(socket, asked, present !== undefined);
       if (answer === "nothing") lane.pause(place);
       if (answer !== "again") return answer === "nothing" ? undefined : answer;
     }
@@ -959,7 +959,7 @@ interface AskedTurn {
   readonly turns: SocketTurns;
 }
 
-/** By a socket that was kept, by it for the whole conversation, and by a new one. */
+/** A turn is asked by a socket that was kept, by it for the whole conversation, and by a new one. */
 const socketAsksMax = 3;
 /** Where something between swallows a handshake, the turn goes by POST after this. */
 const handshakeMsMax = 10_000;

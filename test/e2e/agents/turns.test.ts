@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type AgentName, type Agents, prepareAgents } from "../../support/agents.ts";
 import { useAgentsGateway } from "../../support/agents-gateway.ts";
-import { fillWallet, ownerEmail, startGateway } from "../../support/gateway.ts";
-import { openCliStore } from "../../support/ledger-view.ts";
+import { ownerEmail } from "../../support/gateway.ts";
 import { prepareMsMax } from "../../support/prepare-once.ts";
 import { thoughtText } from "../../support/providers/script.ts";
 import type { ScriptedRequest } from "../../support/scripted-providers.ts";
@@ -23,8 +22,13 @@ const providers = Object.keys(models) as Provider[];
 const issuer = await startTokenIssuer();
 const tokens = mkdtempSync(join(tmpdir(), "modelgate-tokens-"));
 const issuers = [{ issuer: issuer.url, audiences: ["modelgate"], claims: { account: "email" } }];
-const shared = useAgentsGateway({ JWT_ISSUERS: JSON.stringify(issuers), JWT_NETWORKS: "127.0.0.0/8" });
+const socketProvider = startSocketProvider();
+const shared = useAgentsGateway(
+  { JWT_ISSUERS: JSON.stringify(issuers), JWT_NETWORKS: "127.0.0.0/8", LAB_API_KEY: "sk-lab" },
+  { lab: manifestOf(socketProvider, "lab", { reasoning: true }) },
+);
 afterAll(() => {
+  void socketProvider.stop();
   issuer.stop();
   rmSync(tokens, { recursive: true, force: true });
 });
@@ -88,30 +92,22 @@ test.each(providers)("Codex runs a tool over one WebSocket on a model of %s, eac
 
 test("Codex runs a tool over one WebSocket, and the gateway over one to its provider, which gets each item once", async () => {
   if (agents.missing !== undefined) return;
-  const home = mkdtempSync(join(tmpdir(), "modelgate-native-"));
-  const provider = startSocketProvider();
-  mkdirSync(join(home, "plugins"));
-  writeFileSync(join(home, "plugins/lab.json"), JSON.stringify(manifestOf(provider, "lab", { reasoning: true })));
-  const gateway = await startGateway({ home, env: { LAB_API_KEY: "sk-lab" } });
-  await fillWallet(gateway);
-  provider.plan = { name: "exec_command", input: { cmd: "true" }, turns: 9 };
+  const { gateway, ledger } = shared;
+  const before = ledger.counts().calls;
+  socketProvider.plan = { name: "exec_command", input: { cmd: "true" }, turns: 3 };
   const options = { origin: gateway.origin, key: gateway.key, model: "lab-1", codexProvider: webSockets };
   const run = await agents.run("codex", "Do what there is to do, please", options);
   expect([run.code, run.stdout]).toEqual([0, expect.stringContaining("The tool said: ")]);
   expect(run.stderr).not.toMatch(/falling back|reconnecting/i);
-  expect(provider.faults).toEqual([]);
-  expect(provider.handshakes.length).toBe(1);
-  expect(provider.seen.length).toBe(10);
+  expect(socketProvider.faults).toEqual([]);
+  expect(socketProvider.handshakes.length).toBe(1);
+  expect(socketProvider.seen.length).toBe(4);
   // The result of the tool alone, under the response that asked for it.
-  expect(provider.seen.slice(1).map(({ frame }) => [frame.previous_response_id, frame.input.length])).toEqual(
-    Array.from({ length: 9 }, (_, index) => [`resp_native_${index + 1}`, 1]),
+  expect(socketProvider.seen.slice(1).map(({ frame }) => [frame.previous_response_id, frame.input.length])).toEqual(
+    [1, 2, 3].map((number) => [`resp_native_${number}`, 1]),
   );
-  const store = openCliStore(home);
-  expect(store.counts()).toMatchObject({ calls: 10, open: 0 });
-  store.close();
-  await gateway.stop();
-  await provider.stop();
-  rmSync(home, { recursive: true, force: true });
+  const { calls, open } = ledger.counts();
+  expect([calls - before, open]).toEqual([4, 0]);
 });
 
 test("Codex that prefers a WebSocket asks for one once, and goes on by events where a proxy does not hand it on", async () => {

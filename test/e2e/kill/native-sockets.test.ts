@@ -10,8 +10,8 @@ import { randomBelow } from "../../support/random.ts";
 import { ResponsesClient } from "../../support/responses-client.ts";
 import { manifestOf, startSocketProvider, type TurnOnSocket } from "../../support/socket-provider.ts";
 
-const roundCount = rounds(4, 60);
-const clientCount = 4;
+const roundCount = rounds(2, 60);
+const clientCount = 3;
 const answersMax = 20;
 const untilMsMax = 60_000;
 
@@ -63,7 +63,7 @@ async function converse(): Promise<void> {
       }
       client.close();
     } catch {
-      await Bun.sleep(10);
+      await Bun.sleep(100);
     }
   }
 }
