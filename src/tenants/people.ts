@@ -125,8 +125,8 @@ export interface TeamWithoutAdmin {
 }
 
 /**
- * Finds the teams none of whose admins can sign in, such as after the only one was disabled or has left; the oldest first. A project
- * that never had people is none of them.
+ * Finds the teams without an admin who can sign in, such as after the only one was disabled or has left; the oldest first. A
+ * project that never had people does not count.
  *
  * @param accountIds Among these accounts; absent: among all.
  */

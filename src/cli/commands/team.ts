@@ -173,18 +173,18 @@ export const teamBudget = defineCommand({
   args: ["A"],
   example: "team budget team@example.org --usd 50.00 --period week",
   async run(_context, { flags, args, config, now }) {
+    const period = parsePeriod(flags.period ?? "month");
+    const billing = readSwitch("--billed-afterwards", flags["billed-afterwards"]);
     if (flags.usd === undefined) {
       if (Object.keys(flags).length > 0)
         throw new UsageError("Missing --usd, expected an amount such as 50.00, or none");
       const { budgets: json } = await withStore(config, (opened) => readAccountFacts(opened, args.A, now), now);
       return { json, text: json.length === 0 ? `${args.A} has no budget` : formatBudgets(json) };
     }
-    const period = parsePeriod(flags.period ?? "month");
     const budget = flags.usd === "none" ? undefined : { limitNanodollars: parseBudget("--usd", flags.usd), period };
     const set = async ({ store, accounts }: OpenedStore) => {
       const recipient = await expectRecipient(accounts, args.A);
       const { id } = recipient;
-      const billing = readSwitch("--billed-afterwards", flags["billed-afterwards"]);
       if (billing === undefined) await teamActions(store, () => now).setBudget(operator, id, budget);
       else {
         const changes = { budget: budget ?? null, isBilledAfterwards: billing };

@@ -38,7 +38,7 @@ export function organizationRows<Row>(
   });
   const managed = (status: number, made: Made = {}) => toRow(toStatuses(status, 403), made);
   /** What the limited key has the scope of. */
-  const ofUsage = () => toRow(toStatuses(200, 200), {});
+  const ofUsage = (made: Made = {}) => toRow(toStatuses(200, 200), made);
   const member = () => ids().member;
   const newKey = async () => {
     const fields = { accountId: member(), name: "a key", by: "cli" };
@@ -312,7 +312,7 @@ export function organizationRows<Row>(
     [`POST ${path}/vouchers/:voucher_id/void`]: managed(200, { id: newVoucher }),
     [`GET ${path}/jwt_issuers`]: managed(200),
     [`PUT ${path}/jwt_issuers`]: toRow({ ...toStatuses(200, 403), admin: 403 }, { body: { issuers: [] } }),
-    [`POST ${path}/reconciliations`]: managed(200, {
+    [`POST ${path}/reconciliations`]: ofUsage({
       body: { content: "day,model,requests\n2026-11-21,nothing,0" },
     }),
     [`POST ${path}/credentials/lookup`]: managed(200, { body: { credentials: [{ type: "api_key", id: "unknown1" }] } }),

@@ -68,7 +68,9 @@ export function ReconcileSection() {
             placeholder={"day,model,requests,cost_usd\n2026-11-21,gpt-4.1,13,0.098118"}
             {...form.field("content")}
           />
-          <Submit form={form} label="Compare" busyLabel="Comparing…" isComplete={form.values.content.trim() !== ""} />
+          <div className="row">
+            <Submit form={form} label="Compare" busyLabel="Comparing…" isComplete={form.values.content.trim() !== ""} />
+          </div>
         </Form>
       </div>
       {outcome !== undefined && <Outcome outcome={outcome} />}
@@ -82,7 +84,9 @@ function Outcome({ outcome: { ok, rows_compared: count, figures, differences } }
     <>
       <div className="card-body">
         <Callout tone={ok ? "good" : "warn"}>
-          {ok ? `No differences: ${compared}` : `${differences.length} differences; ${compared}`}
+          {ok
+            ? `No differences: ${compared}`
+            : `${differences.length} ${differences.length === 1 ? "difference" : "differences"}; ${compared}`}
         </Callout>
       </div>
       {!ok && (
@@ -101,8 +105,8 @@ function Outcome({ outcome: { ok, rows_compared: count, figures, differences } }
 const format = ({ figure }: Difference, amount: string) => (figure === "cost_usd" ? formatExactUsd(amount) : amount);
 
 const columns: readonly Column<Difference>[] = [
-  { name: "Day", className: "nowrap", sort: ({ day }) => day, cell: ({ day }) => day },
-  { name: "Model", className: "name lead", sort: ({ model }) => model, cell: ({ model }) => model },
+  { name: "Day", className: "nowrap lead", sort: ({ day }) => day, cell: ({ day }) => day },
+  { name: "Model", className: "name", sort: ({ model }) => model, cell: ({ model }) => model },
   { name: "Figure", sort: ({ figure }) => figure, cell: ({ figure }) => figure },
   {
     name: "Ledger",
