@@ -62,7 +62,7 @@ export interface ServedModel {
   readonly hasEnded: boolean;
 }
 
-/** What is served now. */
+/** The models that are served now. */
 export interface Served {
   /** Returns the model of an id or name; `undefined` for an unknown one. */
   describeModel(name: string): ServedModel | undefined;
@@ -263,11 +263,11 @@ export function describeEffect(
   served: Served | undefined,
 ): RerouteEffect {
   if (served === undefined) return { is_effective: null, ineffective_reason: null };
-  const reason = findObstacle(row, all, served);
+  const reason = explainIneffective(row, all, served);
   return { is_effective: reason === undefined, ineffective_reason: reason ?? null };
 }
 
-function findObstacle(
+function explainIneffective(
   { subject, name, to_model: to }: Pick<StoredReroute, "subject" | "name" | "to_model">,
   all: readonly Pick<StoredReroute, "subject" | "name">[],
   { describeModel, capabilitiesOf, hasProvider, listRoutes }: Served,
@@ -285,8 +285,7 @@ function findObstacle(
   if (target === undefined) return `${quoteValue(to)} is not a model here, or is a virtual model`;
   if (target.hasEnded) return `${quoteValue(to)} was retired by its provider`;
   if (target.providers.length === 0) return `No provider that serves ${quoteValue(to)} is enabled and has a key`;
-  const isFit =
-    source === undefined ? isOneOf(capabilitiesOf(name), target) : source.capability === target.capability;
+  const isFit = source === undefined ? isOneOf(capabilitiesOf(name), target) : source.capability === target.capability;
   return isFit ? undefined : `${quoteValue(to)} is for another endpoint (${target.capability})`;
 }
 

@@ -1,4 +1,3 @@
-import { sql } from "kysely";
 import type { Store, TransactionScope } from "../db/index.ts";
 
 /**
@@ -6,7 +5,7 @@ import type { Store, TransactionScope } from "../db/index.ts";
  * the database that each gateway carries out once.
  */
 
-/** What an order is about. */
+/** An order about a provider. */
 export interface ResumeOrder {
   readonly provider: string;
   /** The id of a model; absent: all routes of the provider. */
@@ -28,15 +27,18 @@ export async function writeResume(
     .deleteFrom("route_resumes")
     .where("at", "<", now - keptMs)
     .execute();
+  const about = { provider, model, key_id: keyId };
+  const before = await db
+    .selectFrom("route_resumes")
+    .select("at")
+    .where((eb) => eb.and(about))
+    .executeTakeFirst();
+  // Later than the order before it, whatever the clocks of the gateways say.
+  const at = Math.max(now, (before?.at ?? 0) + 1);
   await db
     .insertInto("route_resumes")
-    .values({ provider, model, key_id: keyId, at: now })
-    .onConflict((conflict) =>
-      conflict.columns(["provider", "model", "key_id"]).doUpdateSet({
-        // Later than the order before it, whatever the clocks of the gateways say.
-        at: sql`case when route_resumes.at < ${now} then ${now} else route_resumes.at + 1 end`,
-      }),
-    )
+    .values({ ...about, at })
+    .onConflict((conflict) => conflict.columns(["provider", "model", "key_id"]).doUpdateSet({ at }))
     .execute();
 }
 

@@ -141,6 +141,13 @@ describe.skipIf(!hasChromium)("the catalogue", () => {
       const rows = readRows() as { id: string; priority?: number }[];
       expect(rows.find(({ id }) => id === "famA-4.1-nano")).toMatchObject({ priority: 7 });
       expect(rows.map(({ id }) => id)).toContain("kept-model");
+      for (const id of ["kept-model", "famA-4.1-nano"]) {
+        const path = `${gateway.origin}/v1/organization/catalogue/models/${encodeURIComponent(`openai:${id}`)}`;
+        const { status } = await page.request
+          .delete(path, { headers: { origin: gateway.origin } })
+          .then((answer) => ({ status: answer.status() }));
+        expect(status).toBe(200);
+      }
     }));
 
   test("lets an administrator add, change and remove a virtual model", () =>

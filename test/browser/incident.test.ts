@@ -88,7 +88,11 @@ describe.skipIf(!hasChromium)("an operator whose provider fails", () => {
       const upstream = startProvider(key);
       try {
         await signIn(page, "owner@localhost");
-        const manifest = { baseUrl: upstream.baseUrl, dialect: "openai", models: [{ id: "late/chat", premium: false }] };
+        const manifest = {
+          baseUrl: upstream.baseUrl,
+          dialect: "openai",
+          models: [{ id: "late/chat", premium: false }],
+        };
         const added = await page.request.post(`${gateway.origin}/v1/organization/providers`, {
           data: { name: "late", manifest, key },
           headers: { origin: gateway.origin },

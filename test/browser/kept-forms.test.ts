@@ -47,7 +47,8 @@ function readTitles(): Set<string> {
       const source = readFileSync(join(cwd, file), "utf8");
       for (const [, tag = ""] of source.matchAll(/<(?:Form|Name)?Dialog\s([^<]*)/g)) {
         const title = /title=(?:"[^"]*"|\{[^\n]*\}\n)/.exec(tag)?.[0] ?? "";
-        for (const [, text = ""] of title.matchAll(/"((?:Add|Create|Invite|Limit|New|Save|Sell) [^"]*)"/g)) titles.add(text);
+        for (const [, text = ""] of title.matchAll(/"((?:Add|Create|Invite|Limit|New|Save|Sell) [^"]*)"/g))
+          titles.add(text);
       }
     }
   }
@@ -56,7 +57,9 @@ function readTitles(): Set<string> {
 
 /** Fills in each control of a dialog that is empty, as far as its kind says how. */
 async function fillAll(dialog: Locator): Promise<void> {
-  const controls = dialog.locator("input:visible:not([type=checkbox], [type=file], [type=radio]), select:visible, textarea:visible");
+  const controls = dialog.locator(
+    "input:visible:not([type=checkbox], [type=file], [type=radio]), select:visible, textarea:visible",
+  );
   // A choice may bring further fields.
   for (let index = 0; index < (await controls.count()); index++) {
     const control = controls.nth(index);
@@ -66,7 +69,9 @@ async function fillAll(dialog: Locator): Promise<void> {
     });
     if (await control.isDisabled()) continue;
     if (kind === "select-one") {
-      const options = await control.locator("option:not([disabled])").evaluateAll((all) => all.map((one) => (one as HTMLOptionElement).value));
+      const options = await control
+        .locator("option:not([disabled])")
+        .evaluateAll((all) => all.map((one) => (one as HTMLOptionElement).value));
       if (value === "" || value === "none") await control.selectOption(options.at(-1) ?? "");
     } else if (value === "") await control.fill(textOf(kind ?? "", index));
   }
@@ -120,10 +125,9 @@ describe.skipIf(!hasChromium)("a dialog whose request is answered with a conflic
         await dialog.waitFor();
         await fillAll(dialog);
         const typed = await valuesOf(dialog);
-        expect([title, typed.some((value) => String(value).includes("7") || String(value).startsWith("kept"))]).toEqual([
-          title,
-          true,
-        ]);
+        expect([title, typed.some((value) => String(value).includes("7") || String(value).startsWith("kept"))]).toEqual(
+          [title, true],
+        );
         await dialog.locator("button[type=submit]").click();
         await dialog.getByText("There is one of this name already").first().waitFor();
         expect([title, await valuesOf(dialog)]).toEqual([title, typed]);

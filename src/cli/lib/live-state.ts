@@ -10,7 +10,7 @@ export function readLiveState(config: Config): ReturnType<typeof readStateFile> 
 }
 
 /**
- * What the gateway that runs in this home folder serves; `undefined` when none does, or when its list of routes is not
+ * Reads the models that the gateway serves that runs in this home folder; `undefined` when none does, or when its list of routes is not
  * whole.
  */
 export async function readLiveServed(context: CliContext, config: Config): Promise<Served | undefined> {

@@ -55,7 +55,7 @@ export function toResourceDeps(deps: HttpDeps): ResourceDeps {
   };
 }
 
-/** What this gateway serves now. */
+/** The models that this gateway serves now. */
 export function toServed(deps: HttpDeps): Served {
   const namesOf = ({ routes }: ModelEntry) => routes.map(({ plugin }) => plugin.name);
   const pluginOf = (name: string) => deps.snapshot().plugins.find((plugin) => plugin.name === name);

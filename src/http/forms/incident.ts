@@ -21,7 +21,7 @@ interface IncidentSource {
   readonly now: number;
   /** The name of a model for people. */
   nameOf(model: string): string;
-  /** What is served now; absent: not known. */
+  /** The models that are served now; absent: not known. */
   readonly served: Served | undefined;
 }
 

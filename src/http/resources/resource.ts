@@ -24,9 +24,9 @@ export interface ResourceDeps extends Pick<HttpDeps, "store" | "now" | "secrets"
   /** The id of a model or provider that is here; `undefined` for another. */
   findModel(name: string): Promise<string | undefined> | string | undefined;
   findProvider(name: string): string | undefined;
-  /** What is served; absent where that is not known before something is written, as in a command. */
+  /** The models that are served; absent where they are not known before something is written, as in a command. */
   readonly served?: Served | undefined;
-  /** What is served by the gateway that runs; `undefined` without one. */
+  /** Reads the models that the gateway serves that runs; `undefined` without one. */
   readServed(): Promise<Served | undefined> | Served | undefined;
   /** Returns the display name of a model. */
   modelNameOf(id: string): Promise<string> | string;

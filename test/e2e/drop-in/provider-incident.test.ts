@@ -100,10 +100,7 @@ test("commands in another shell tell the state of the gateway that runs, and the
   });
   const [{ id }] = JSON.parse((await run("reroute", "list", "--json")).stdout);
   expect((await run("reroute", "change", id, "--to-model", "claude-haiku-4-5")).code).toBe(0);
-  expect(await effectOf()).toEqual([
-    false,
-    'No provider that serves "famC-haiku-4-5" is enabled and has a key',
-  ]);
+  expect(await effectOf()).toEqual([false, 'No provider that serves "famC-haiku-4-5" is enabled and has a key']);
   expect((await run("reroute", "remove", id)).code).toBe(0);
 });
 

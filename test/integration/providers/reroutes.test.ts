@@ -150,7 +150,8 @@ test("a provider is re-routed only to a model at an endpoint of its own models, 
   // Commands, which do not know what is served, store any target.
   await store.db.updateTable("reroutes").set({ to_model: "ears/text" }).execute();
   const effectOf = async () => {
-    const { is_effective: isEffective, ineffective_reason: reason } = (await ask("GET", `/reroutes/${made.json.id}`)).json;
+    const { is_effective: isEffective, ineffective_reason: reason } = (await ask("GET", `/reroutes/${made.json.id}`))
+      .json;
     return [isEffective, reason];
   };
   expect(await effectOf()).toEqual([false, '"ears/text" is for another endpoint (transcription)']);

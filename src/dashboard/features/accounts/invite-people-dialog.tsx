@@ -33,7 +33,7 @@ export function InvitePeopleDialog({ onClose }: { onClose: () => void }) {
       results.push(await invite(person, sends));
       setDone(results.length);
     }
-    // What was typed stays in the form then.
+    // The form stays open then, with the addresses that were typed.
     if (results.every(({ error }) => error !== undefined)) {
       throw new Error(results.map(({ email, error }) => `${email}: ${error}`).join("; "));
     }

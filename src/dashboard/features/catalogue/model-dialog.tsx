@@ -42,7 +42,7 @@ export function ModelDialog({
   const write = async (draft: RowDraft, row: ReturnType<typeof toRow>) => {
     const isChange = row !== undefined || (model !== undefined && model.own !== null);
     if (!isChange) return;
-    // What somebody else has just changed is not removed unseen.
+    // A change that somebody else has just made is not removed unseen.
     if (row === undefined) await writeRow(draft.plugin, draft.id, row, document.revision);
     else await save(({ revision }) => writeRow(draft.plugin, draft.id, row, revision));
   };
@@ -128,7 +128,12 @@ export function ModelDialog({
             </Button>
           )}
           <Button onClick={onClose}>Cancel</Button>
-          <Submit form={form} label="Save" busyLabel="Saving…" isComplete={form.values.id.trim() !== "" && present === undefined} />
+          <Submit
+            form={form}
+            label="Save"
+            busyLabel="Saving…"
+            isComplete={form.values.id.trim() !== "" && present === undefined}
+          />
         </footer>
       </form>
     </Dialog>

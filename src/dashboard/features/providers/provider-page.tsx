@@ -131,9 +131,9 @@ function State({ health, status }: Pick<Provider, "health" | "status">) {
 function HealthPart({ provider: { name, health, status, routes, keys } }: { provider: Provider }) {
   const nameOf = useModelNames();
   const mayChange = useMayAdminister();
-  const namesOf = (wanted: string) =>
+  const namesOf = (circuit: string) =>
     routes
-      .filter(({ state }) => state === wanted)
+      .filter(({ state }) => state === circuit)
       .map(({ model }) => nameOf(model))
       .join(", ");
   const isPaused = [...routes, ...keys].some(({ state }) => state === "open" || state === "half_open");

@@ -28,12 +28,15 @@ describe("a directive", () => {
 test("the settings of a directive are those that the documentation lists, and each has an effect", async () => {
   const page = await Bun.file(join(import.meta.dir, "../../../../docs/providers.md")).text();
   const [, section = ""] = page.split("### Simulated faults\n");
-  const listed = [...(section.split("\n## ")[0] ?? "").matchAll(/^\| `([^`]+)` +\|/gm)].map(([, setting = ""]) => setting);
+  const listed = [...(section.split("\n## ")[0] ?? "").matchAll(/^\| `([^`]+)` +\|/gm)].map(
+    ([, setting = ""]) => setting,
+  );
   expect(listed.map((setting) => setting.split("=")[0] ?? "").sort()).toEqual(
     [...Object.keys(words), ...Object.keys(figures)].sort(),
   );
   const none = readFaults("").faults;
-  for (const setting of listed) expect([setting, readFaults(`[[fault:${setting}]]`).faults]).not.toEqual([setting, none]);
+  for (const setting of listed)
+    expect([setting, readFaults(`[[fault:${setting}]]`).faults]).not.toEqual([setting, none]);
 });
 
 describe("a fault", () => {
