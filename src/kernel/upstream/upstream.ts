@@ -335,26 +335,24 @@ export class BoundUpstream implements Upstream {
     this.#sent.push(request);
     try {
       await turn.send(text);
-      const first = await answer.readFirst();
-      request.hasBegun = true;
-      const { refusal } = turn;
-      if (refusal === undefined && first !== undefined) return answer;
-      if (refusal !== undefined) {
-        answer.cancel();
-        this.#takeBack(request);
-        if (refusal.reason === "ended") socket.close();
-        else socket.forget();
-        if (refusal.reason === "ended" || (refusal.reason === "forgotten" && continues)) return "again";
-        const { status, headers } = refusal;
-        throw await this.#readRefusal(new Response(turn.refusalText, { status, headers }));
-      }
+      await answer.readFirst();
     } catch (error) {
-      const isCut = this.#signal.aborted || this.#timedOut || !socket.isClosed;
+      const isCut = this.#signal.aborted || this.#timedOut || !(error instanceof ConnectionError);
       // A new socket that broke off may have brought the request to its provider; one that was kept was dead before.
       if (isCut || (!isKept && socket.closedBy === undefined)) throw error;
+      this.#takeBack(request);
+      return isKept ? "again" : "nothing";
     }
+    request.hasBegun = true;
+    const { refusal } = turn;
+    if (refusal === undefined) return answer;
+    answer.cancel();
     this.#takeBack(request);
-    return isKept ? "again" : "nothing";
+    if (refusal.reason === "ended") socket.close();
+    else socket.forget();
+    if (refusal.reason === "ended" || (refusal.reason === "forgotten" && continues)) return "again";
+    const { status, headers } = refusal;
+    throw await this.#readRefusal(new Response(turn.refusalText, { status, headers }));
   }
 
   /**
