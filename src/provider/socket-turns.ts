@@ -9,14 +9,14 @@ export interface SocketTurns {
    * The frame that asks for a turn.
    *
    * @param body The request as it would be sent by POST.
-   * @param before The last turn of this socket, which its provider remembers; absent: there is none.
+   * @param before The last turn of this socket, which its provider remembers; absent: it remembers no turn.
    */
   toFrame(body: Readonly<Record<string, unknown>>, before: SocketTurn | undefined): SocketFrame;
   read(message: string): SocketMessage;
   /**
    * The turn of a last message, for a later one to continue; `undefined` where it cannot be continued.
    *
-   * @param itemCount How many items of the answer came before.
+   * @param itemCount How many items the answer had until then.
    */
   toTurn(
     body: Readonly<Record<string, unknown>>,
@@ -49,6 +49,6 @@ export type SocketMessage =
       /** As the response to a POST would have it. */
       readonly status: number;
       readonly headers: Readonly<Record<string, string>>;
-      /** `forgotten`: the provider does not remember the turn before. `ended`: it takes no more turns by this socket. */
+      /** `forgotten`: the provider does not remember the last turn. `ended`: it takes no more turns by this socket. */
       readonly reason: "forgotten" | "ended" | undefined;
     };

@@ -1,6 +1,6 @@
 /**
  * WebSockets to providers that stay open between the turns of a client's lane. A provider remembers the last response of such a
- * socket, also one that nobody stores, so that the next turn has to send only what is new. A lane has one of them at most; it is
+ * socket, also one that nobody stores. The next turn then sends only what is new. A lane has one of them at most; it is
  * used for one turn after the other, and only for the route and the key that it was opened with.
  */
 import { clearInterval, clearTimeout, setInterval, setTimeout } from "node:timers";
@@ -16,13 +16,13 @@ export interface LaneBounds {
   readonly ownMin: number;
   /** Without a turn. */
   readonly idleMs: number;
-  /** Between two pings without a turn. A socket on which nothing came since the last one is closed. */
+  /** Between two pings without a turn. A socket that was silent since the last ping is closed. */
   readonly pingMs: number;
   /** No turn begins after this. OpenAI closes a socket after an hour. */
   readonly ageMs: number;
   /** Most bytes of a conversation that is compared with the next turn's. */
   readonly bytesMax: number;
-  /** How long a route whose handshake failed is asked by POST alone. */
+  /** How long a route gets turns by POST alone after a handshake failed. */
   readonly pauseMs: number;
 }
 

@@ -30,7 +30,7 @@ export class TurnBySocket {
   readonly #abort: () => void;
   #waitMs: number;
   #hasEnded = false;
-  /** Bytes that came, and those of them that were read. */
+  /** Bytes that came, and how many were read. */
   #bytes = 0;
   #bytesRead = 0;
   #itemCount = 0;

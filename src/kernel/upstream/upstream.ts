@@ -245,7 +245,7 @@ export class BoundUpstream implements Upstream {
     });
   }
 
-  /** Asks by the WebSocket of a lane. `undefined`: it is to be asked by POST. */
+  /** Sends a turn by the WebSocket of a lane. `undefined`: the turn has to go by POST. */
   async #askInLane(lane: ProviderLane, asked: AskedTurn): Promise<AsyncIterable<ServerEvent> | undefined> {
     const place = { plugin: this.#route.plugin.name, url: this.baseUrl + asked.path, credential: this.#credential };
     for (let count = 0; count < socketAsksMax; count++) {
@@ -297,7 +297,7 @@ export class BoundUpstream implements Upstream {
   /**
    * Asks by a socket and waits for the first event.
    *
-   * @returns `again`: nothing of an answer came, and it is to be asked by another socket, or for the whole conversation. `nothing`: a new
+   * @returns `again`: no part of an answer came, and another socket, or the whole conversation, may get one. `nothing`: a new
    *   socket was closed in place of an answer.
    * @throws {UpstreamError} The refusal, or why no answer came from a provider that may be working on it.
    */
@@ -335,26 +335,24 @@ export class BoundUpstream implements Upstream {
     this.#sent.push(request);
     try {
       await turn.send(text);
-      const first = await answer.readFirst();
-      request.hasBegun = true;
-      const { refusal } = turn;
-      if (refusal === undefined && first !== undefined) return answer;
-      if (refusal !== undefined) {
-        answer.cancel();
-        this.#takeBack(request);
-        if (refusal.reason === "ended") socket.close();
-        else socket.forget();
-        if (refusal.reason === "ended" || (refusal.reason === "forgotten" && continues)) return "again";
-        const { status, headers } = refusal;
-        throw await this.#readRefusal(new Response(turn.refusalText, { status, headers }));
-      }
+      await answer.readFirst();
     } catch (error) {
-      const isCut = this.#signal.aborted || this.#timedOut || !socket.isClosed;
-      // A new socket that broke off may have brought the request to its provider; one that was kept was dead before.
+      const isCut = this.#signal.aborted || this.#timedOut || !(error instanceof ConnectionError);
+      // A new socket that broke off may have brought the request to its provider; a kept one had died earlier.
       if (isCut || (!isKept && socket.closedBy === undefined)) throw error;
+      this.#takeBack(request);
+      return isKept ? "again" : "nothing";
     }
+    request.hasBegun = true;
+    const { refusal } = turn;
+    if (refusal === undefined) return answer;
+    answer.cancel();
     this.#takeBack(request);
-    return isKept ? "again" : "nothing";
+    if (refusal.reason === "ended") socket.close();
+    else socket.forget();
+    if (refusal.reason === "ended" || (refusal.reason === "forgotten" && continues)) return "again";
+    const { status, headers } = refusal;
+    throw await this.#readRefusal(new Response(turn.refusalText, { status, headers }));
   }
 
   /**
@@ -804,7 +802,7 @@ class UpstreamItems<Item> implements AsyncIterable<Item>, BatchReader<Item> {
     this.#options = options;
   }
 
-  /** The first items, which are read again afterwards; `undefined` where there are none. */
+  /** The first items, which are read again afterwards; `undefined` at the end. */
   async readFirst(): Promise<readonly Item[] | undefined> {
     do this.#first = await this.read();
     while (this.#first?.length === 0);
@@ -959,7 +957,7 @@ interface AskedTurn {
   readonly turns: SocketTurns;
 }
 
-/** A turn is asked by a socket that was kept, by it for the whole conversation, and by a new one. */
+/** A turn goes by a kept socket, by it with the whole conversation, and by a new one. */
 const socketAsksMax = 3;
 /** Where something between swallows a handshake, the turn goes by POST after this. */
 const handshakeMsMax = 10_000;

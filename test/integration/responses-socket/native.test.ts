@@ -275,6 +275,18 @@ describe("what a provider sends that it should not", () => {
     await until(() => gateway.app.memory.bytes === 0);
   });
 
+  test("a message that cannot be read is not asked for again, also where the WebSocket was kept", async () => {
+    const { provider, open, gateway } = await start();
+    const client = await open();
+    const { response } = await client.turn({ ...turn, input: "Hi" });
+    provider.fault = ({ sendRaw }) => sendRaw(encoder.encode("{}")) > 0;
+    const failed = await client.turn({ ...turn, previous_response_id: response.id, input: "And?" });
+    expect(failed).toMatchObject({ type: "error", status: 503 });
+    expect(provider.seen.map(({ socket }) => socket)).toEqual([1, 1]);
+    client.close();
+    await until(() => gateway.ledger.counts().open === 0);
+  });
+
   test("more between two turns than a ping ends the WebSocket", async () => {
     const { provider, open } = await reuse();
     provider.fault = ({ events, send, sendRaw }) => {
