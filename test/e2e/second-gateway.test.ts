@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { commandLine, startGateway } from "../support/gateway.ts";
@@ -12,13 +12,18 @@ async function serveOn(home: string) {
   return { code, stderr };
 }
 
-test("a second gateway on the same home is refused, the first goes on, and the next can have it", async () => {
+test("a second gateway on the same home, by whatever path, is refused, the first goes on, and the next can have it", async () => {
   const home = mkdtempSync(join(tmpdir(), "modelgate-test-"));
   const first = await startGateway({ home });
-  expect(await serveOn(home)).toEqual({
-    code: 1,
-    stderr: `Cannot serve from ${home}: another gateway does; stop it, or set MODELGATE_HOME to another folder\n`,
-  });
+  const link = `${home}-link`;
+  symlinkSync(home, link);
+  for (const path of [home, link]) {
+    expect(await serveOn(path)).toEqual({
+      code: 1,
+      stderr: `Cannot serve from ${path}: another gateway does; stop it, or set MODELGATE_HOME to another folder\n`,
+    });
+  }
+  rmSync(link);
   expect((await first.ask("/models")).status).toBe(200);
   process.kill(first.pid, "SIGKILL");
   await first.stop();

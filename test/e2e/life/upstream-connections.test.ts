@@ -125,3 +125,28 @@ test.skipIf(certificates === undefined)("a provider is asked by HTTPS_PROXY, but
   expect((await beside.post("/chat/completions", question)).status).toBe(500);
   expect(tunnels).toHaveLength(1);
 });
+
+test("a proxy gets the name and the password of its URL, and its client is told of one that refuses and of one that is gone", async () => {
+  const authorizations: (string | undefined)[] = [];
+  const proxy = createProxy((_, response) => response.writeHead(500).end());
+  proxy.on("connect", ({ headers }, socket: Socket) => {
+    authorizations.push(headers["proxy-authorization"]);
+    socket.end("HTTP/1.1 407 Proxy Authentication Required\r\ncontent-length: 0\r\n\r\n");
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
+  const close = () => new Promise<void>((resolve) => void proxy.close(() => resolve()));
+  toStop.push(close);
+  const { port } = proxy.address() as { port: number };
+  const gateway = await start({
+    HTTPS_PROXY: `http://ada:pass%40word@127.0.0.1:${port}`,
+    OPENAI_BASE_URL: "https://elsewhere.example/v1",
+  });
+  const ask = async () => (await gateway.post("/chat/completions", question)).text();
+  expect(await ask()).toContain("Cannot connect to openai: the proxy refused to connect");
+  const expected = `Basic ${btoa("ada:pass@word")}`;
+  expect(authorizations).toEqual(authorizations.map(() => expected));
+  expect(authorizations).not.toEqual([]);
+  await close();
+  expect(await ask()).toContain("Cannot connect to openai: connection refused");
+  expect(gateway.stderr()).not.toContain("pass@word");
+});

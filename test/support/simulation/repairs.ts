@@ -53,6 +53,7 @@ export const repairs: readonly Repair[] = [
       { file: primary, from: "/^(25006|57P|53|08)/", to: "/^(57P|08)/" },
       { file: primary, from: '    if (state.in_recovery) throw new NotWritableError("standby");\n', to: "" },
       { file: primary, from: '    if (state.read_only) throw new NotWritableError("readOnly");\n', to: "" },
+      { file: primary, from: '      if (rows[0]?.in_recovery) throw new NotWritableError("standby");\n', to: "" },
       { file: primary, from: "error.code !== readOnlyState", to: "error.code === readOnlyState" },
     ],
   },

@@ -54,3 +54,14 @@ test.each(spoilings)("a log torn at any byte has every whole commit before it, a
     await store.close();
   }
 });
+
+test("a copy of a database without its log is what had been moved into it, true, and takes the next call", async () => {
+  const { file } = await runningDatabase();
+  const copy = temporaryFile();
+  copyFileSync(file, copy);
+  const store = await temporaryStore(copy);
+  expect(await verifyLedger(store)).toMatchObject({ counts: { calls: 0, open: 0 }, differences: [] });
+  await store.writeLedger(chargeOf("next"));
+  expect(await verifyLedger(store)).toMatchObject({ counts: { calls: 1, open: 0 }, differences: [] });
+  await store.close();
+});

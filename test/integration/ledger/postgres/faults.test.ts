@@ -1,12 +1,18 @@
 import { afterAll, beforeAll, describe, expect } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { sql } from "kysely";
+import pg from "pg";
 import { GatewayError, type WalletState } from "../../../../src/contract/index.ts";
 import { openStore, type Store } from "../../../../src/db/index.ts";
 import { ProcessLedger, readWalletState, verifyLedger } from "../../../../src/ledger/index.ts";
 import {
+  backUp,
   newDatabase,
   type PostgresServer,
   queryPostgres,
+  restoreInPlace,
   startPostgres,
   whyNoPostgres,
 } from "../../../support/postgres.ts";
@@ -175,7 +181,73 @@ describe("PostgreSQL", () => {
       await expectWhole(parts);
     },
   );
+
+  postgresTest.each(["statement_timeout", "lock_timeout"])(
+    "a %s of its own, which ends what a call waits for: it is refused, and its hold does not stay",
+    async (name) => {
+      const parts = await fixture();
+      const { url, ledger } = parts;
+      await setForAll(url, `set ${name} = '50ms'`);
+      await until("calls go through", async () => (await attempt(ledger)) === "settled");
+      const other = new pg.Client({ connectionString: url });
+      await other.connect();
+      await other.query("set statement_timeout = 0; set lock_timeout = 0");
+      await other.query("begin; lock table open_calls in access exclusive mode");
+      await expectRefusals(ledger);
+      await other.end();
+      await setForAll(url, `reset ${name}`);
+      await expectWhole(parts);
+    },
+  );
+
+  postgresTest("ends two connections at random, again and again: every charge stands once", async () => {
+    const parts = await fixture();
+    const stop = underLoad(parts.ledger);
+    for (let round = 0; round < 15; round++) {
+      await endSessions(parts.url, 2);
+      await Bun.sleep(20);
+    }
+    await stop();
+    await expectWhole(parts);
+  });
+
+  postgresTest("backed up by pg_dump under load: what is restored is true, and calls go through on it", async () => {
+    const parts = await fixture();
+    const stop = underLoad(parts.ledger);
+    const folder = mkdtempSync(join(tmpdir(), "modelgate-test-"));
+    await backUp(parts.url, join(folder, "backup"));
+    await stop();
+    const restoredUrl = await newDatabase(server);
+    await restoreInPlace(restoredUrl, join(folder, "backup"));
+    rmSync(folder, { recursive: true });
+    await expectWhole(parts);
+    const store = await openStore({ url: restoredUrl, timeoutMs: 200 });
+    const { differences, counts } = await verifyLedger(store);
+    expect([differences, counts.calls]).toEqual([[], expect.any(Number)]);
+    expect(counts.calls).not.toBe(0);
+    const ledger = new ProcessLedger({ store });
+    await until("a call goes through on it", async () => (await attempt(ledger)) === "settled");
+    await ledger.close();
+    await store.close();
+  });
 });
+
+/** Ends so many sessions of gateways, or all. */
+async function endSessions(url: string, count: number | "all"): Promise<void> {
+  await queryPostgres(
+    server.url("postgres"),
+    `select pg_terminate_backend(pid, 5000) from (select pid from pg_stat_activity
+      where datname = '${nameOf(url)}' and application_name like 'modelgate%' order by random() limit ${count}) as sessions`,
+  );
+}
+
+const nameOf = (url: string) => new URL(url).pathname.slice(1);
+
+/** Changes a setting of the database for the sessions that come, and ends those that there are. */
+async function setForAll(url: string, change: string): Promise<void> {
+  await queryPostgres(server.url("postgres"), `alter database ${nameOf(url)} ${change}`);
+  await endSessions(url, "all");
+}
 
 /** For the sessions that are and those that come. */
 async function readOnly(url: string, isOn: boolean): Promise<void> {
