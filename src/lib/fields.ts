@@ -24,6 +24,28 @@ export interface Field<Row> {
   readonly apiName?: string;
   /** The flag of commands; absent: its name. */
   readonly flag?: string;
+  /** How the form of the dashboard shows it; absent: by its name and the description of its schema. */
+  readonly form?: FieldForm;
+}
+
+/** What the form of the dashboard says of a field in addition to its schema. */
+export interface FieldForm {
+  readonly label?: string;
+  readonly hint?: string;
+  /** Shown in an empty field: what that means, or an example. */
+  readonly empty?: string;
+  /** Labels of values that do not say enough themselves; of an integer, the values to choose from. */
+  readonly choices?: Readonly<Record<string, string>>;
+  /** What is chosen from; absent: its values, or any text. */
+  readonly from?: "models" | "keys";
+  /** The values of other fields with which it is shown; absent: always. */
+  readonly when?: Readonly<Record<string, readonly string[]>>;
+  /** What a new thing begins with. */
+  readonly initial?: string;
+  /** Whether it shares a line with the next field; absent: figures, amounts and days do. */
+  readonly isHalf?: boolean;
+  /** Whether a text is a decimal number. */
+  readonly isDecimal?: boolean;
 }
 
 export type Fields<Row> = Readonly<Record<string, Field<Row>>>;
@@ -150,6 +172,17 @@ export function toJson<Row, F extends Fields<Row>>(fields: F, row: Partial<Row>)
     return [name, unit === undefined ? value : unit.toJson(value)];
   });
   return Object.fromEntries(entries) as JsonOf<F>;
+}
+
+/** The schemas of which a value fits one. */
+export function membersOf(schema: TSchema): readonly TSchema[] {
+  return (schema.anyOf as TSchema[] | undefined) ?? [schema];
+}
+
+/** "raise_usd" → "Raise usd" */
+export function toWords(name: string): string {
+  const words = name.replaceAll("_", " ");
+  return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
 function mapFields<Value>(fields: Fields<never>, toValue: (field: Field<never>) => Value): Record<string, Value> {
