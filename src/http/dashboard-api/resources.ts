@@ -1,6 +1,16 @@
 /** What the dashboard knows of managed things, from their declarations: it makes their forms and tables from that. */
 import { OptionalKind, type TSchema } from "@sinclair/typebox";
-import { apiFields, expiry, type Field, type FieldForm, type Fields, membersOf, seconds, toWords, usd } from "../../lib/fields.ts";
+import {
+  apiFields,
+  expiry,
+  type Field,
+  type FieldForm,
+  type Fields,
+  membersOf,
+  seconds,
+  toWords,
+  usd,
+} from "../../lib/fields.ts";
 import type { HttpDeps } from "../deps.ts";
 import { withAdminSession } from "../lifecycle/session.ts";
 import { resources } from "../resources/index.ts";
@@ -88,7 +98,7 @@ function describeField<Row>(name: string, { schema, unit, changes, form = {} }: 
     isRequired: !isNullable && schema[OptionalKind] === undefined,
     isNullable,
     isNumber: members.some(({ type }) => type === "integer"),
-    isHalf: form.isHalf ?? (["figure", "decimal", "usd", "day"].includes(kind)),
+    isHalf: form.isHalf ?? ["figure", "decimal", "usd", "day"].includes(kind),
     changes: changes === true,
     lengthMax: Number(first?.maxLength ?? 1000),
     least: Number(first?.minimum ?? 0),

@@ -83,7 +83,8 @@ function MarkupForm({
     entry: markup,
     adjust: ({ name }) => name !== "provider" && { isRequired: false, ...(name === "markup_percent" && { hint }) },
     act: async (body, { markup_percent: percent = "" }) => {
-      if (percent.trim() !== "") await saveEntry(resource, account, { ...body, ...(provider !== undefined && { provider }) });
+      if (percent.trim() !== "")
+        await saveEntry(resource, account, { ...body, ...(provider !== undefined && { provider }) });
       else if (markup !== undefined) await removeEntry(resource, account, markup.id);
       toast(percent.trim() === "" ? "The markup is removed" : `Calls are sold at ${percent.trim()} % above the price`);
     },

@@ -1,12 +1,12 @@
 import { useState } from "react";
 import { mutate } from "swr";
 import { useMayChange } from "../../../dashboard/data/roles.ts";
+import { useResources } from "../../../dashboard/features/resources/api.ts";
+import { ResourceDialog } from "../../../dashboard/features/resources/form.tsx";
 import { formatDay, formatMoment, formatUsd } from "../../../dashboard/format.ts";
 import { Button } from "../../../dashboard/kit/button.tsx";
 import { Confirm } from "../../../dashboard/kit/confirm.tsx";
 import { Empty, Loaded } from "../../../dashboard/kit/feedback.tsx";
-import { useResources } from "../../../dashboard/features/resources/api.ts";
-import { ResourceDialog } from "../../../dashboard/features/resources/form.tsx";
 import { PageHead } from "../../../dashboard/kit/page.tsx";
 import { actionsColumn, Table } from "../../../dashboard/kit/table.tsx";
 import { type AdminVoucher, useVouchers, voidVoucher } from "./api.ts";
