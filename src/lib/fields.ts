@@ -28,7 +28,7 @@ export interface Field<Row> {
   readonly form?: FieldForm;
 }
 
-/** What the form of the dashboard says of a field in addition to its schema. */
+/** The words of a field in forms of the dashboard. Its schema says the rest. */
 export interface FieldForm {
   readonly label?: string;
   readonly hint?: string;
@@ -36,11 +36,11 @@ export interface FieldForm {
   readonly empty?: string;
   /** Labels of values that do not say enough themselves; of an integer, the values to choose from. */
   readonly choices?: Readonly<Record<string, string>>;
-  /** What is chosen from; absent: its values, or any text. */
+  /** The things whose ids it can have; absent: its values, or any text. */
   readonly from?: "models" | "keys";
   /** The values of other fields with which it is shown; absent: always. */
   readonly when?: Readonly<Record<string, readonly string[]>>;
-  /** What a new thing begins with. */
+  /** The value in the form of a new thing. */
   readonly initial?: string;
   /** Whether it shares a line with the next field; absent: figures, amounts and days do. */
   readonly isHalf?: boolean;

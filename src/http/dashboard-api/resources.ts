@@ -1,4 +1,4 @@
-/** What the dashboard knows of managed things, from their declarations: it makes their forms and tables from that. */
+/** Describes the declarations of managed things to the dashboard, which makes forms and tables from them. */
 import { OptionalKind, type TSchema } from "@sinclair/typebox";
 import {
   apiFields,

@@ -109,7 +109,7 @@ export interface Commands {
  */
 export interface SectionTexts {
   readonly title: string;
-  /** What those of the gateway are for. */
+  /** Said above those of the gateway. */
   readonly about: string;
   /** How an entry is spoken of; `{}` is its name. */
   readonly entry: string;
@@ -118,10 +118,10 @@ export interface SectionTexts {
   readonly form: string;
   readonly submit: string;
   readonly saved: string;
-  /** What an absent figure means. */
+  /** The meaning of an absent figure: "No limit". */
   readonly none: string;
   readonly empty: string;
-  /** What holds without an entry of the gateway, and of an account. */
+  /** Say what holds without an entry of the gateway, and of an account. */
   readonly emptyOfGateway: string;
   readonly emptyOfAccount: string;
   /** The question before one is deleted, the button, what follows (`{}` is its name), and what is said after it. */

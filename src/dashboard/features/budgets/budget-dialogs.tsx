@@ -6,7 +6,8 @@ import { Usd } from "../../kit/page.tsx";
 import { Table } from "../../kit/table.tsx";
 import type { Key } from "../keys/api.ts";
 import { useModels } from "../models/api.ts";
-import { type Adjust, ResourceDialog, type ShownField, type Texts } from "../resources/form.tsx";
+import type { Field } from "../resources/api.ts";
+import { type Adjust, formOnly, ResourceDialog, type Texts } from "../resources/form.tsx";
 import { type Budget, type BudgetSubject, eachAccount, useSpending } from "./api.ts";
 import { calendarPeriods, isWhole, periodsOf, subjectsOf, whyEach } from "./budget-choices.ts";
 import { type ListedBudget, type ToName, toLimit, toPeriodText } from "./budget-columns.tsx";
@@ -23,23 +24,8 @@ function hintOfEach(subject: BudgetSubject): string {
     : "Names with their own budget are not included";
 }
 
-/** The part of a new budget that decides what its name is: each subject by itself, or one of them. */
-const whoseField: Omit<ShownField, "label" | "choices"> = {
-  name: "whose",
-  kind: "choice",
-  hint: null,
-  empty: null,
-  from: null,
-  when: {},
-  initial: "",
-  isRequired: true,
-  isNullable: false,
-  isNumber: false,
-  isHalf: false,
-  changes: false,
-  lengthMax: 0,
-  least: 0,
-};
+/** It decides what the name of a new budget is: each subject by itself, or one of them. */
+const whoseField: Field = { ...formOnly, name: "whose", label: "Whose" };
 
 /** The fields that identify what a budget counts. */
 const targetFields = ["subject", "name", "api_key_id"] as const;
@@ -119,9 +105,7 @@ export function NewBudgetDialog({
         whose: "each",
         budget_period: isOfGateway ? "month" : "day",
       }}
-      withFields={([subject, ...others]) =>
-        subject === undefined ? [] : [subject, { ...whoseField, label: "Whose", choices: [] }, ...others]
-      }
+      withFields={([subject, ...others]) => (subject === undefined ? [] : [subject, whoseField, ...others])}
       adjust={adjust}
       toBody={({ whose: _, ...body }) => body}
       label="Create budget"
@@ -139,7 +123,7 @@ export function NewBudgetDialog({
   );
 }
 
-/** What a form has so far: of a whole account or team there is each alone. */
+/** Reads the choices of a form: of a whole account or team there is each alone. */
 function toChoice({ subject, whose }: Texts): { subject: BudgetSubject; whose: "each" | "one" } {
   const chosen = subject as BudgetSubject;
   return { subject: chosen, whose: whose === "one" && !isWhole({ subject: chosen }) ? "one" : "each" };

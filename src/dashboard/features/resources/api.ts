@@ -9,7 +9,7 @@ export type Resource = Awaited<ReturnType<typeof getResources>>["data"][number];
 export type Field = Resource["fields"][number];
 export type Entry = Readonly<Record<string, unknown>> & { readonly id: string };
 
-/** What is declared of all managed things, for administrators. It stays as long as the process of the gateway. */
+/** Reads the declarations of all managed things, for administrators. They stay as long as the process of the gateway. */
 export function useResources() {
   return useSWR("resources", getResources, { revalidateOnFocus: false, revalidateIfStale: false });
 }

@@ -37,8 +37,26 @@ export interface ShownField extends Omit<Field, "choices"> {
   readonly before?: ReactNode;
 }
 
-/** What a page says of a field in addition to its declaration, by what the form has so far; `false`: it is not shown. */
+/** Changes how a field is shown, by the values that the form has so far; `false`: the field is not shown. */
 export type Adjust = (field: Field, texts: Texts) => false | Partial<ShownField>;
+
+/** A choice that only a form has. */
+export const formOnly: Omit<Field, "name" | "label"> = {
+  kind: "choice",
+  hint: null,
+  empty: null,
+  choices: [],
+  from: null,
+  when: {},
+  initial: "",
+  isRequired: true,
+  isNullable: false,
+  isNumber: false,
+  isHalf: false,
+  changes: false,
+  lengthMax: 0,
+  least: 0,
+};
 
 const isUnchanged: Adjust = () => ({});
 
@@ -71,7 +89,7 @@ export function useFields({
   /** The entry that is changed; absent: a new one is made. */
   entry?: Changed | undefined;
   account?: Owner;
-  /** What a new entry begins with, where that is not declared. */
+  /** The first values of a form, where a declaration or the entry does not have them. */
   initial?: Texts;
   adjust?: Adjust | undefined;
   act: (body: Record<string, unknown>, texts: Texts) => Promise<unknown>;
@@ -103,7 +121,7 @@ export function useFields({
   return {
     submit,
     isBusy,
-    /** What the fields show; a choice that is possible no longer is another one. */
+    /** The values that the fields show: a choice that cannot be made any more is replaced. */
     texts: texts as Texts,
     shown,
     set: (change: Texts) => setEntered({ ...texts, ...change }),
@@ -127,8 +145,8 @@ function hasNone({ empty, isRequired, from }: Pick<ShownField, "empty" | "isRequ
   return empty !== null || from !== null || !isRequired;
 }
 
-function isFilled({ kind, isRequired, least }: ShownField, text: string): boolean {
-  if (text.trim() === "") return !isRequired || kind === "check";
+function isFilled({ kind, isRequired, least, choices }: ShownField, text: string): boolean {
+  if (text.trim() === "") return !isRequired || kind === "check" || choices.some(([choice]) => choice === "");
   return kind !== "figure" || isFigure(text, least === 0 ? 0 : 1);
 }
 
@@ -209,7 +227,7 @@ interface DialogProps {
   /** The fields with those that only the form has. `toBody` takes these out. */
   withFields?: (declared: readonly Field[]) => readonly Field[];
   toBody?: (body: Record<string, unknown>, texts: Texts) => object;
-  /** What an absent figure means. */
+  /** The meaning of an absent figure: "No limit". */
   none?: string;
   label?: string;
   busyLabel?: string;
