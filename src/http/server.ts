@@ -57,7 +57,7 @@ export function createHttp(parts: Omit<HttpDeps, "server" | keyof ModuleHooks>, 
     ...oauthController(deps),
     ...gatewaySessionController(deps),
     ...scimController(deps, admin),
-    ...dashboardApi(deps, inbounds),
+    ...dashboardApi(deps, inbounds, resourcesOf(modules)),
     ...below(
       "/dashboard/api",
       modules.flatMap((module) => module.pageRoutes?.(deps) ?? []),
@@ -121,12 +121,14 @@ function api(
     ...usageController(deps),
     ...telemetryController(deps),
     ...organizationApi(deps, admin, {
-      resources: modules.flatMap(({ resources = [] }) => resources),
+      resources: resourcesOf(modules),
       sections: Object.assign({}, ...modules.map(({ sections }) => sections)),
     }),
     ...modules.flatMap((module) => module.organizationRoutes?.(deps, admin) ?? []),
   ];
 }
+
+const resourcesOf = (modules: readonly HttpModule[]) => modules.flatMap(({ resources = [] }) => resources);
 
 /** Wire formats of clients. A complete format needs nothing else here. */
 const inbounds: readonly ClientFormat[] = [

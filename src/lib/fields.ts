@@ -26,6 +26,28 @@ export interface Field<Row> {
   readonly flag?: string;
   /** Answers do not have it, such as a secret; its flag reads standard input for `-`. */
   readonly isWriteOnly?: true;
+  /** How the form of the dashboard shows it; absent: by its name and the description of its schema. */
+  readonly form?: FieldForm;
+}
+
+/** The words of a field in forms of the dashboard. Its schema says the rest. */
+export interface FieldForm {
+  readonly label?: string;
+  readonly hint?: string;
+  /** Shown in an empty field: what that means, or an example. */
+  readonly empty?: string;
+  /** Labels of values that do not say enough themselves; of an integer, the values to choose from. */
+  readonly choices?: Readonly<Record<string, string>>;
+  /** The things whose ids it can have; absent: its values, or any text. */
+  readonly from?: "models" | "keys";
+  /** The values of other fields with which it is shown; absent: always. */
+  readonly when?: Readonly<Record<string, readonly string[]>>;
+  /** The value in the form of a new thing. */
+  readonly initial?: string;
+  /** Whether it shares a line with the next field; absent: figures, amounts and days do. */
+  readonly isHalf?: boolean;
+  /** Whether a text is a decimal number. */
+  readonly isDecimal?: boolean;
 }
 
 export type Fields<Row> = Readonly<Record<string, Field<Row>>>;
@@ -157,6 +179,17 @@ export function toJson<Row, F extends Fields<Row>>(fields: F, row: Partial<Row>)
     return [name, unit === undefined ? value : unit.toJson(value)];
   });
   return Object.fromEntries(entries) as JsonOf<F>;
+}
+
+/** The schemas of which a value fits one. */
+export function membersOf(schema: TSchema): readonly TSchema[] {
+  return (schema.anyOf as TSchema[] | undefined) ?? [schema];
+}
+
+/** "raise_usd" → "Raise usd" */
+export function toWords(name: string): string {
+  const words = name.replaceAll("_", " ");
+  return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
 function mapFields<Value>(fields: Fields<never>, toValue: (field: Field<never>) => Value): Record<string, Value> {

@@ -25,14 +25,36 @@ const Until = Type.Integer({ minimum: 1, maximum: 10_000_000_000, description: "
 export const budgetFields = defineFields<BudgetsTable>()({
   subject: { schema: Subject, column: "subject" },
   name: { schema: optional(Name), column: "name" },
-  api_key_id: { schema: optional(KeyId), column: "key_id" },
-  budget_usd: { schema: Usd, column: "budget_nanodollars", unit: usd, changes: true },
-  budget_period: { schema: Period, column: "budget_period", changes: true },
+  api_key_id: {
+    schema: optional(KeyId),
+    column: "key_id",
+    form: { label: "With", from: "keys", empty: "All API keys" },
+  },
+  budget_usd: {
+    schema: Usd,
+    column: "budget_nanodollars",
+    unit: usd,
+    changes: true,
+    form: { hint: "Maximum cost of paid calls" },
+  },
+  budget_period: {
+    schema: Period,
+    column: "budget_period",
+    changes: true,
+    form: { label: "Period", hint: "In UTC; weeks begin on Monday", isHalf: true },
+  },
   raise_usd: {
     schema: optional({ ...Usd, description: "US dollars that are added to it until `raise_until`" }),
     column: "raise_nanodollars",
     unit: usd,
     changes: true,
+    form: { label: "Raise it by (USD)", empty: "Not raised", hint: "Added for a time; empty ends it" },
   },
-  raise_until: { schema: optional(Until), column: "raise_until", unit: seconds, changes: true },
+  raise_until: {
+    schema: optional(Until),
+    column: "raise_until",
+    unit: seconds,
+    changes: true,
+    form: { label: "Through (UTC)" },
+  },
 });

@@ -30,6 +30,7 @@ export const groupRoleFields = defineFields<GroupRolesTable>()({
   group: {
     schema: Type.String({ minLength: 1, maxLength: 200, description: "Name of the group, whatever its case" }),
     column: "group_name",
+    form: { hint: "As the identity provider names it, whatever the case" },
   },
   role: {
     schema: Type.Unsafe<Role>(
@@ -50,6 +51,7 @@ export const groupRoleFields = defineFields<GroupRolesTable>()({
     ),
     column: "leavers_keys",
     changes: true,
+    form: { label: "Keys that people made in the team stay when they leave it" },
   },
 });
 

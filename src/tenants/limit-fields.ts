@@ -14,17 +14,20 @@ export const limitFields = defineFields<LimitColumns>()({
     column: "requests_per_minute",
     changes: true,
     apiName: "max_requests_per_1_minute",
+    form: { label: "Requests per minute" },
   },
   tokens_per_minute: {
     schema: optional(Limit),
     column: "tokens_per_minute",
     changes: true,
     apiName: "max_tokens_per_1_minute",
+    form: { label: "Tokens per minute" },
   },
   concurrent_calls: {
     schema: optional(Limit),
     column: "concurrent_calls",
     changes: true,
     apiName: "max_concurrent_calls",
+    form: { label: "Concurrent calls" },
   },
 });

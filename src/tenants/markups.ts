@@ -52,6 +52,7 @@ export const markupFields = defineFields<MarkupsTable>()({
     column: "basis_points",
     unit: percent,
     changes: true,
+    form: { label: "Markup (%)", isDecimal: true },
   },
 });
 

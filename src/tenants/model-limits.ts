@@ -14,10 +14,16 @@ const KeyId = Type.String({ minLength: 1, maxLength: 100, description: "`null`: 
 
 /** The fields of the limits of a model. Their owner and model are fixed when they are created. */
 export const modelLimitFields = defineFields<ModelLimitsTable>()({
-  api_key_id: { schema: optional(KeyId), column: "key_id", unit: textOrEmpty },
   model: {
     schema: Type.String({ minLength: 1, maxLength: 200, description: "Any name of the model" }),
     column: "model",
+    form: { from: "models" },
+  },
+  api_key_id: {
+    schema: optional(KeyId),
+    column: "key_id",
+    unit: textOrEmpty,
+    form: { label: "With", from: "keys", empty: "All API keys" },
   },
   ...limitFields,
 });

@@ -28,10 +28,15 @@ const boundFields = defineFields<RoleLimitsTable>()({
     ),
     column: "free_tokens_per_day",
     changes: true,
+    form: { label: "Free tokens per day" },
   },
 });
 export const roleLimitFields = defineFields<RoleLimitsTable>()({
-  role: { schema: Role, column: "role" },
+  role: {
+    schema: Role,
+    column: "role",
+    form: { choices: { admin: "Administrator", none: "Teams and programs" } },
+  },
   ...boundFields,
 });
 

@@ -16,7 +16,9 @@ import {
   expiry,
   type Field,
   type Fields,
+  membersOf,
   seconds,
+  toWords,
   type Unit,
   usd,
 } from "../../lib/fields.ts";
@@ -273,10 +275,6 @@ function isTime(unit: Unit | undefined): boolean {
   return unit === seconds || unit === expiry;
 }
 
-function membersOf(schema: TSchema): readonly TSchema[] {
-  return (schema.anyOf as TSchema[] | undefined) ?? [schema];
-}
-
 /** The values that a field takes; absent: any. */
 function choicesOf(schema: TSchema): readonly string[] | undefined {
   if (membersOf(schema).some(({ type }) => type === "boolean")) return yesOrNo;
@@ -294,8 +292,7 @@ function toPlaceholder<Row>({ schema, unit }: Field<Row>): string {
 function describe<Row>(field: string, { schema, unit, isWriteOnly }: Field<Row>): string {
   if (isTime(unit)) return "A duration (30d, 12h, 1y) or the last day (2027-01-31)";
   const texts = [schema, ...membersOf(schema)].flatMap(({ description }) => description ?? []);
-  const words = field.replaceAll("_", " ");
-  const text = (texts[0] ?? words.charAt(0).toUpperCase() + words.slice(1)).replaceAll("`", "");
+  const text = (texts[0] ?? toWords(field)).replaceAll("`", "");
   const choices = choicesOf(schema);
   if (isWriteOnly === true) return `${text}; - reads it from standard input`;
   return `${text.replace("null:", "absent:")}${choices === undefined ? "" : `: ${choices.join(", ")}`}`;

@@ -50,7 +50,8 @@ const anyAccount: AccountSearch = { search: "", order: "email", kind: "" };
 export const useAccounts = (search: AccountSearch = anyAccount, page = 1) =>
   useSWR(["admin-accounts", JSON.stringify(search), page], () => getAccounts(search, page), slowRefresh);
 export const useAccount = (id: string) => useSWR(["admin-accounts", "one", id], () => getAccount(id), slowRefresh);
-export const useAccountKeys = (id: string) => useSWR(["account-keys", id], () => getAccountKeys(id), slowRefresh);
+export const useAccountKeys = (id: string | undefined) =>
+  useSWR(id === undefined ? null : ["account-keys", id], ([, account]) => getAccountKeys(account), slowRefresh);
 export const useAccountUsage = (id: string) => useSWR(["account-usage", id], () => getAccountUsage(id), slowRefresh);
 export const useSettings = () => useSWR("admin-settings", () => request(api.admin.settings.get()));
 export const useLive = () => useSWR("admin-live", getLive, { refreshInterval: refreshMs / 2, keepPreviousData: true });

@@ -73,7 +73,7 @@ export async function request<T>(pending: Promise<EdenResponse<T>>): Promise<Non
 /** For what others change too. */
 export const slowRefresh = { refreshInterval: 15_000, keepPreviousData: true };
 
-interface ListPage<Entry> {
+export interface ListPage<Entry> {
   readonly data: readonly Entry[];
   readonly last_id: string | null;
   readonly has_more: boolean;

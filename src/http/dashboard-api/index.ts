@@ -8,6 +8,7 @@ import { type ApiOf, below, type Endpoint, type Route, type ServerOf } from "../
 import { publicRoutes } from "../lifecycle/session.ts";
 import { expectStore } from "../lifecycle/store-timeout.ts";
 import { formBody } from "../lifecycle/validate.ts";
+import type { AnyResource } from "../resources/resource.ts";
 import { accountController, meController, sessionsController } from "./account.ts";
 import { adminAccountController } from "./admin-account.ts";
 import { adminAccountsController } from "./admin-accounts.ts";
@@ -21,6 +22,7 @@ import { homeController } from "./home.ts";
 import { adminApiKeysController, keysController, leakedCredentialsController } from "./keys.ts";
 import { programsController } from "./programs.ts";
 import { requestsController } from "./requests.ts";
+import { resourcesController } from "./resources.ts";
 import { statementController, statementsController } from "./statement.ts";
 import { statisticsController } from "./statistics.ts";
 import { systemStatusController } from "./system-status.ts";
@@ -36,11 +38,16 @@ const InvitationToken = formBody({ token: Type.String({ minLength: 1, maxLength:
  * The dashboard's own API below /dashboard/api; not in the API's documentation. All of it needs a session, except what the
  * sign-in page shows and the look at an invitation or its acceptance, which are authorized by its token.
  */
-export function dashboardApi(deps: HttpDeps, inbounds: readonly ClientFormat[]): Route[] {
-  return below("/dashboard/api", routesOfPages(deps, inbounds));
+export function dashboardApi(
+  deps: HttpDeps,
+  inbounds: readonly ClientFormat[],
+  ofModules: readonly AnyResource[],
+): Route[] {
+  return below("/dashboard/api", routesOfPages(deps, inbounds, ofModules));
 }
 
-function routesOfPages(deps: HttpDeps, inbounds: readonly ClientFormat[]) {
+/** @param ofModules The managed things of modules. */
+function routesOfPages(deps: HttpDeps, inbounds: readonly ClientFormat[], ofModules: readonly AnyResource[]) {
   return [
     // Routes for the account that a person works in.
     ...meController(deps),
@@ -61,6 +68,7 @@ function routesOfPages(deps: HttpDeps, inbounds: readonly ClientFormat[]) {
     ...homeController(deps),
     ...allBudgetsController(deps),
     ...groupsController(deps),
+    ...resourcesController(deps, ofModules),
     ...adminApiKeysController(deps),
     ...adminTeamController(deps),
     ...adminAccountsController(deps),

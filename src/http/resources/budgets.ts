@@ -100,6 +100,7 @@ export const budgets = defineResource<StoredBudget, typeof budgetFields, Derived
     create: "--account ada@example.org --subject end_user --budget-usd 5 --budget-period day",
     change: "ID --raise-usd 10 --raise-until 7d",
   },
+  section: "own",
   eachOwner: eachAccount,
   ownerOf: ({ account_id }) => account_id,
   async resolve({ modelIdOf }, columns) {

@@ -62,6 +62,7 @@ export const groupRoles = defineResource<
     create: "--account search@teams.invalid --group search-developers --role member",
     change: "ID --role admin",
   },
+  section: "own",
   eachOwner: eachAccount,
   ownerOf: ({ account_id }) => account_id,
   list: ({ store }, owners, page) => listGroupRoles(store, owners, page),

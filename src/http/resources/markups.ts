@@ -60,6 +60,7 @@ export const markups = defineResource<StoredMarkup, typeof markupFields, { objec
     create: "--provider openai --markup-percent 20",
     change: "ID --markup-percent 12.5",
   },
+  section: "own",
   eachOwner: eachAccount,
   ownerOf: ({ account_id }) => account_id,
   list: ({ store }, owners, page) => listMarkups(store, owners, page),

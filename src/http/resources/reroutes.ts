@@ -69,6 +69,7 @@ export const reroutes = defineResource<StoredReroute, typeof rerouteFields, Deri
     create: "--subject provider --name anthropic --to-model gpt-4.1 --ends-at 2h",
     change: "ID --ends-at 12h",
   },
+  section: "own",
   eachOwner: eachAccount,
   ownerOf: () => eachAccount,
   async resolve({ modelIdOf }, columns) {

@@ -105,6 +105,38 @@ export interface Commands {
   readonly id?: { readonly name: string; readonly choices: readonly string[] };
 }
 
+/**
+ * The words of the section in which the dashboard shows the things of an account, or those of the gateway: a table, and
+ * a form of the fields. Words that are absent are made from the name of the thing.
+ */
+export interface SectionTexts {
+  readonly title: string;
+  /** Said above those of the gateway. */
+  readonly about: string;
+  /** How an entry is spoken of; `{}` is its name. */
+  readonly entry: string;
+  readonly add: string;
+  /** Over the form. */
+  readonly form: string;
+  readonly submit: string;
+  readonly saved: string;
+  /** The meaning of an absent figure: "No limit". */
+  readonly none: string;
+  readonly empty: string;
+  /** Say what holds without an entry of the gateway, and of an account. */
+  readonly emptyOfGateway: string;
+  readonly emptyOfAccount: string;
+  /** The question before one is deleted, the button, what follows (`{}` is its name), and what is said after it. */
+  readonly removal: readonly [question: string, button: string, consequence: string, done: string];
+}
+
+export interface ShownSection extends Partial<SectionTexts> {
+  /** Where those of the gateway are shown; absent: on the page of the configuration. */
+  readonly page?: "budgets";
+  /** The values of entries that owners alone may change. */
+  readonly ofOwners?: Readonly<Record<string, string>>;
+}
+
 /** Something else that is done with a thing, such as to void a voucher: `POST …/{id}/void` and `modelgate voucher void`. */
 export interface Action<Row> {
   readonly summary: string;
@@ -136,6 +168,8 @@ export interface Resource<Row extends { readonly id: string }, F extends Fields<
   /** Absent: the document does not have it. */
   readonly document?: Listed<Row, F>;
   readonly commands: Commands;
+  /** How the dashboard shows it; `own`: on a page that is made for it. */
+  readonly section?: ShownSection | "own";
   /** The owner of those that are about each account. */
   readonly eachOwner: string;
   ownerOf(row: Row): string;

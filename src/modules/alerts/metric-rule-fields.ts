@@ -18,14 +18,51 @@ import { severities } from "./subject.ts";
 const oneOf = <const Name extends string>(names: readonly Name[]) =>
   Type.Unsafe<Name>(Type.Union(names.map((name) => Type.Literal(name))));
 
+/** Default of the calls that a rule on shares or durations needs. */
+const callsMinDefault = 20;
+
+/** Shares and durations say little of a few calls. */
+const shares = ["error_rate", "first_byte_p95", "duration_p95"] as const;
+
 export const metricRuleFields = defineFields<ShownRule>()({
-  name: { schema: { ...DisplayName, maxLength: 80 }, column: "name", changes: true },
+  name: {
+    schema: { ...DisplayName, maxLength: 80 },
+    column: "name",
+    changes: true,
+    form: { empty: "Spend tripled", isHalf: true },
+  },
+  severity: {
+    schema: Type.Optional({ ...oneOf(severities), description: "`warning` by default" }),
+    column: "severity",
+    changes: true,
+    form: { initial: "warning", isHalf: true },
+  },
   metric: {
-    schema: oneOf(["error_rate", "duration_p95", "first_byte_p95", "spend", "calls"]),
+    schema: oneOf([...shares, "spend", "calls"]),
     column: "metric",
     changes: true,
+    form: {
+      choices: {
+        error_rate: "Error rate (calls with 500 or above)",
+        first_byte_p95: "Time to first token (p95)",
+        duration_p95: "Duration (p95)",
+      },
+    },
   },
-  scope: { schema: oneOf(["gateway", "account", "key", "model", "provider"]), column: "scope", changes: true },
+  scope: {
+    schema: oneOf(["gateway", "provider", "model", "account", "key"]),
+    column: "scope",
+    changes: true,
+    form: {
+      choices: {
+        gateway: "All calls",
+        provider: "A provider",
+        model: "A model",
+        account: "An account or team",
+        key: "An API key",
+      },
+    },
+  },
   subject: {
     schema: Type.Optional(
       Type.String({
@@ -35,8 +72,14 @@ export const metricRuleFields = defineFields<ShownRule>()({
     ),
     column: "subject",
     changes: true,
+    form: { when: { scope: ["provider", "model", "account", "key"] }, isHalf: true },
   },
-  comparison: { schema: oneOf(["above", "below"]), column: "comparison", changes: true },
+  comparison: {
+    schema: oneOf(["above", "below"]),
+    column: "comparison",
+    changes: true,
+    form: { label: "Condition", choices: { above: "is above", below: "is below" }, isHalf: true },
+  },
   threshold: {
     schema: Type.String({
       minLength: 1,
@@ -46,6 +89,7 @@ export const metricRuleFields = defineFields<ShownRule>()({
     }),
     column: "threshold",
     changes: true,
+    form: { isDecimal: true },
   },
   baseline_days: {
     schema: Type.Optional(
@@ -55,6 +99,16 @@ export const metricRuleFields = defineFields<ShownRule>()({
     ),
     column: "baseline_days",
     changes: true,
+    form: {
+      label: "Compared with",
+      choices: {
+        0: "a fixed value",
+        1: "same hours, day before",
+        7: "same hours, last 7 days",
+        28: "same hours, last 28 days",
+      },
+      initial: "0",
+    },
   },
   minimum: {
     schema: Type.Optional(
@@ -65,11 +119,24 @@ export const metricRuleFields = defineFields<ShownRule>()({
     ),
     column: "minimum",
     changes: true,
+    form: { hint: "Smaller values raise no alert", when: { baseline_days: ["1", "7", "28"] }, isDecimal: true },
   },
   minutes: {
     schema: Type.Integer({ description: `The calls of this many minutes: ${ruleMinutes.join(", ")}` }),
     column: "minutes",
     changes: true,
+    form: {
+      label: "Over the last",
+      choices: {
+        5: "5 minutes",
+        15: "15 minutes",
+        60: "an hour",
+        1440: "24 hours",
+        10080: "7 days",
+        43200: "30 days",
+      },
+      initial: "15",
+    },
   },
   min_calls: {
     schema: Type.Optional(
@@ -81,11 +148,12 @@ export const metricRuleFields = defineFields<ShownRule>()({
     ),
     column: "min_calls",
     changes: true,
-  },
-  severity: {
-    schema: Type.Optional({ ...oneOf(severities), description: "`warning` by default" }),
-    column: "severity",
-    changes: true,
+    form: {
+      label: "At least this many calls",
+      hint: "With fewer, no alert is sent",
+      when: { metric: shares },
+      initial: String(callsMinDefault),
+    },
   },
   enabled: { schema: Type.Optional(Type.Boolean()), column: "enabled", changes: true },
 });
@@ -117,9 +185,6 @@ export interface MetricRuleBody extends Pick<MetricRule, "name" | "metric" | "sc
   readonly severity?: MetricRule["severity"];
   readonly enabled?: boolean;
 }
-
-/** Default of the calls that a rule on shares or durations needs. */
-const callsMinDefault = 20;
 
 /** Changes of custom rules for metrics. */
 export function metricRuleActions({ store, now }: Pick<HttpDeps, "store" | "now">) {

@@ -63,6 +63,7 @@ export const alertRules = defineResource<ShownRule, typeof metricRuleFields, Der
       '--name "Errors of GPT-4.1" --metric error_rate --scope model --subject gpt-4.1 --comparison above --threshold 5 --minutes 15',
     change: "ID --enabled no",
   },
+  section: "own",
   eachOwner: eachAccount,
   ownerOf: () => eachAccount,
   list: async ({ store }, _, page) => pageOf((await listMetricRules(store)).map(toMetricRuleJson), page),

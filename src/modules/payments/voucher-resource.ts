@@ -15,8 +15,14 @@ import {
 
 const Time = Type.Integer({ minimum: 1, maximum: 10_000_000_000 });
 const voucherFields = defineFields<Voucher>()({
-  usd: { schema: Usd, column: "nanodollars", unit: usd },
-  expires_at: { schema: optional(Time), column: "expiresAt", unit: expiry, flag: "expires" },
+  usd: { schema: Usd, column: "nanodollars", unit: usd, form: { label: "Amount (USD)", empty: "25.00" } },
+  expires_at: {
+    schema: optional(Time),
+    column: "expiresAt",
+    unit: expiry,
+    flag: "expires",
+    form: { label: "Valid through (UTC)", hint: "Leave empty for no expiry" },
+  },
 });
 
 const derived = {
@@ -63,6 +69,7 @@ export const vouchers = defineResource<Voucher, typeof voucherFields, Static<TOb
     },
   ],
   commands: { create: "--usd 5 --expires 30d" },
+  section: "own",
   eachOwner: eachAccount,
   ownerOf: () => eachAccount,
   list: ({ store }, _, { limit, after }) => listVouchers(store, { limit, after: after?.id }),

@@ -12,8 +12,8 @@ import { useChoice } from "../../kit/url-state.ts";
 import { AccountState } from "../accounts/accounts-page.tsx";
 import { EntriesSection } from "../billing/entries-section.tsx";
 import { BudgetsPart } from "../budgets/budgets-part.tsx";
-import { AccountModelLimitsSection } from "../limits/model-limits-section.tsx";
 import { MarkupSection } from "../markups/markup-section.tsx";
+import { ResourceSections } from "../resources/section.tsx";
 import { TeamSection } from "../team/team-section.tsx";
 import { DisableButton } from "./disable-button.tsx";
 import { KeysSection } from "./keys-section.tsx";
@@ -99,7 +99,7 @@ function Account({ account }: { account: AccountDetail }) {
               hint="Percent above the price in force, in place of all other markups. Empty: those of providers and the gateway"
             />
             <ModelsSection account={account} mayManage={mayManage} />
-            <AccountModelLimitsSection account={account.id} mayManage={mayManage} />
+            <ResourceSections account={account.id} mayManage={mayManage} />
             <TeamsSection account={account} />
             <TeamSection account={account.id} mayManage={mayManage} />
             {atEnd.map((Part) => (

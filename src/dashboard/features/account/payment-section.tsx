@@ -72,7 +72,7 @@ function PaymentForm({ id, label, money }: { id: string; label: string; money: M
         ...(isAfterwards && { budget_usd: budget_usd.trim(), budget_period }),
       }),
     );
-    await Promise.all([refreshAccounts(), mutate(["budgets", id])]);
+    await Promise.all([refreshAccounts(), mutate(["budget", id])]);
     toast(isAfterwards ? `${label} is billed afterwards` : `${label} pays from its wallet`);
   });
   const { way, budget_usd, budget_period } = form.values;

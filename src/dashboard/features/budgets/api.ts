@@ -16,7 +16,7 @@ export type BudgetPeriod = Budget["budget_period"];
 
 /** The budgets of any account, or of the gateway over each, for administrators. */
 export function useBudgets(account: string) {
-  return useSWR(["budgets", account], () => getBudgets(account), slowRefresh);
+  return useSWR(["budget", account], () => getBudgets(account), slowRefresh);
 }
 
 const getAllBudgets = () => request(api.admin.budgets.get());
@@ -29,7 +29,7 @@ export type AnyBudget = Awaited<ReturnType<typeof getAllBudgets>>["data"][number
  * a timer: to find the nearest the gateway looks at what each account has spent.
  */
 export function useAllBudgets() {
-  return useSWR("all-budgets", getAllBudgets, { keepPreviousData: true });
+  return useSWR(["budget"], getAllBudgets, { keepPreviousData: true });
 }
 
 /** The subjects that have spent the most of a budget of each by itself. */
@@ -37,42 +37,7 @@ export function useSpending(account: string, id: string) {
   return useSWR(["budget-spending", id], () => getSpending(account, id), slowRefresh);
 }
 
-/** Changes budgets, and then loads them anew. */
-async function change<Result>(account: string, pending: Promise<Result>): Promise<Result> {
-  const result = await pending;
-  await Promise.all([mutate(["budgets", account]), mutate("all-budgets")]);
-  return result;
-}
-
-export interface NewBudget {
-  readonly subject: BudgetSubject;
-  /** `null`: each by itself. */
-  readonly name: string | null;
-  /** `null`: all keys of the account. */
-  readonly api_key_id: string | null;
-  readonly budget_usd: string;
-  readonly budget_period: BudgetPeriod;
-}
-
-export function createBudget(account: string, budget: NewBudget) {
-  return change(account, request(budgetsOf(account).post(budget)));
-}
-
-/** `null` ends the raise. Its end is in seconds since 1970. */
-export function changeBudget(
-  account: string,
-  id: string,
-  fields: {
-    readonly budget_usd: string;
-    /** Absent: it stays. */
-    readonly budget_period?: BudgetPeriod;
-    readonly raise_usd: string | null;
-    readonly raise_until: number | null;
-  },
-) {
-  return change(account, request(budgetsOf(account)({ budget_id: id }).post(fields)));
-}
-
-export function deleteBudget(account: string, id: string) {
-  return change(account, request(budgetsOf(account)({ budget_id: id }).delete()));
+export async function deleteBudget(account: string, id: string): Promise<void> {
+  await request(budgetsOf(account)({ budget_id: id }).delete());
+  await mutate((key) => Array.isArray(key) && key[0] === "budget");
 }

@@ -2,26 +2,15 @@ import { Link } from "wouter";
 import { formatUsd } from "../../format.ts";
 import { Dialog, DialogContent } from "../../kit/dialog.tsx";
 import { Callout, Empty, Loaded } from "../../kit/feedback.tsx";
-import { SelectField, TextField } from "../../kit/field.tsx";
-import { UsdField } from "../../kit/figures.tsx";
-import { FormDialog, useForm } from "../../kit/form.tsx";
 import { Usd } from "../../kit/page.tsx";
 import { Table } from "../../kit/table.tsx";
-import { toast } from "../../kit/toast.tsx";
 import type { Key } from "../keys/api.ts";
 import { useModels } from "../models/api.ts";
-import {
-  type Budget,
-  type BudgetPeriod,
-  type BudgetSubject,
-  changeBudget,
-  createBudget,
-  eachAccount,
-  useSpending,
-} from "./api.ts";
+import type { Field } from "../resources/api.ts";
+import { type Adjust, formOnly, ResourceDialog, type Texts } from "../resources/form.tsx";
+import { type Budget, type BudgetSubject, eachAccount, useSpending } from "./api.ts";
 import { calendarPeriods, isWhole, periodsOf, subjectsOf, whyEach } from "./budget-choices.ts";
 import { type ListedBudget, type ToName, toLimit, toPeriodText } from "./budget-columns.tsx";
-import { BudgetFields } from "./budget-fields.tsx";
 
 const nameHints: Partial<Record<BudgetSubject, string>> = {
   end_user: "As requests name them, such as in the field safety_identifier",
@@ -35,12 +24,11 @@ function hintOfEach(subject: BudgetSubject): string {
     : "Names with their own budget are not included";
 }
 
-const newBudget = {
-  whose: "each" as "each" | "one",
-  name: "",
-  api_key_id: "",
-  budget_usd: "",
-};
+/** It decides what the name of a new budget is: each subject by itself, or one of them. */
+const whoseField: Field = { ...formOnly, name: "whose", label: "Whose" };
+
+/** The fields that identify what a budget counts. */
+const targetFields = ["subject", "name", "api_key_id"] as const;
 
 /** Creates a budget. What it counts cannot be changed later. */
 export function NewBudgetDialog({
@@ -57,91 +45,88 @@ export function NewBudgetDialog({
   onClose: () => void;
 }) {
   const isOfGateway = account === eachAccount;
-  const initial = {
-    ...newBudget,
-    subject: (isOfGateway ? "account" : "end_user") as BudgetSubject,
-    budget_period: (isOfGateway ? "month" : "day") as BudgetPeriod,
-  };
-  const form = useForm(initial, async () => {
-    await createBudget(account, { ...target, budget_usd: budget_usd.trim() });
-    toast("The budget is set");
-    onClose();
-  });
   const { data: models } = useModels();
-  const { subject, name, api_key_id: keyId, budget_usd } = form.values;
-  const reasonOfEach = whyEach({ isOfGateway, subject });
-  const whose = reasonOfEach !== undefined || isWhole({ subject }) ? "each" : form.values.whose;
-  const { options: periods, refused = [], reason } = periodsOf({ isOfGateway, subject, whose });
-  const isOfKey = !isOfGateway && !isWhole({ subject }) && subject !== "key";
-  const target = {
-    subject,
-    name: whose === "one" ? name.trim() : null,
-    api_key_id: isOfKey && keyId !== "" ? keyId : null,
-    budget_period: form.values.budget_period,
+  const named = {
+    key: keys.map(({ id, name }) => [id, name] as const),
+    model: (models?.data ?? []).map(({ id, name }) => [id, name] as const),
   };
-  /** The first period that a choice can have stands in for one that it cannot. */
-  const choose = (change: Partial<typeof form.values>) => {
-    const next = { ...form.values, ...change, name: "" };
-    const possible = periodsOf({ isOfGateway, subject: next.subject, whose: next.whose });
-    const open = possible.options.filter(([period]) => possible.refused?.includes(period) !== true);
-    const isPossible = open.some(([period]) => period === next.budget_period);
-    form.set({ ...next, ...(!isPossible && { budget_period: open[0]?.[0] ?? "month" }) });
+  const adjust: Adjust = ({ name }, texts) => {
+    const { subject, whose } = toChoice(texts);
+    const isOne = whose === "one";
+    if (name === "subject") return { label: "Counts the calls of", choices: subjectsOf(isOfGateway) };
+    if (name === "whose") {
+      const reason = whyEach({ isOfGateway, subject });
+      if (!isOfGateway && isWhole({ subject })) return false;
+      return {
+        choices: [
+          ["each", "Each by itself"],
+          ["one", "One of them"],
+        ],
+        refused: reason === undefined ? [] : ["one"],
+        hint: reason ?? (isOne ? null : hintOfEach(subject)),
+      };
+    }
+    if (name === "name") {
+      if (!isOne) return false;
+      const choices =
+        subject === "key" || subject === "model" ? { kind: "choice" as const, choices: named[subject] } : {};
+      return { isRequired: true, empty: choices.kind ? "Choose…" : null, hint: nameHints[subject] ?? null, ...choices };
+    }
+    if (name === "api_key_id") return !isOfGateway && !isWhole({ subject }) && subject !== "key" && {};
+    if (name === "budget_period") {
+      const { options, refused, reason } = periodsOf({ isOfGateway, subject, whose });
+      return { choices: options, refused, ...(reason !== undefined && { hint: reason }) };
+    }
+    return name !== "raise_usd" && name !== "raise_until" && {};
   };
-  const isPresent = present.some((one) =>
-    (["subject", "name", "api_key_id", "budget_period"] as const).every((field) => one[field] === target[field]),
-  );
-  const keyOptions = keys.map(({ id, name: label }) => [id, label] as const);
-  const choices =
-    subject === "key" ? keyOptions : (models?.data ?? []).map(({ id, name: label }) => [id, label] as const);
+  const isPresent = (texts: Texts) => {
+    const { subject, whose } = toChoice(texts);
+    const target = {
+      subject,
+      name: whose === "one" ? (texts.name ?? "").trim() : null,
+      api_key_id: texts.api_key_id || null,
+    };
+    return present.some(
+      (one) => one.budget_period === texts.budget_period && targetFields.every((field) => one[field] === target[field]),
+    );
+  };
   return (
-    <FormDialog
+    <ResourceDialog
+      name="budget"
       title={isOfGateway ? "New budget for everybody" : "New budget"}
       description={
         isOfGateway
           ? "It binds each account and each of its keys, sessions and so on by itself. Requests that would cost more than the rest are refused."
           : "Requests that would cost more than the rest of the budget are refused."
       }
-      form={form}
+      account={isOfGateway ? undefined : account}
+      initial={{
+        subject: isOfGateway ? "account" : "end_user",
+        whose: "each",
+        budget_period: isOfGateway ? "month" : "day",
+      }}
+      withFields={([subject, ...others]) => (subject === undefined ? [] : [subject, whoseField, ...others])}
+      adjust={adjust}
+      toBody={({ whose: _, ...body }) => body}
       label="Create budget"
       busyLabel="Creating…"
-      isComplete={budget_usd.trim() !== "" && target.name !== "" && !isPresent}
+      saved="The budget is set"
+      isSendable={(texts) => !isPresent(texts)}
       onClose={onClose}
     >
-      <SelectField
-        label="Counts the calls of"
-        options={subjectsOf(isOfGateway)}
-        value={subject}
-        onText={(chosen) => choose({ subject: chosen })}
-        error={form.fieldError("subject")}
-      />
-      {(isOfGateway || !isWhole({ subject })) && (
-        <SelectField
-          label="Whose"
-          options={[
-            ["each", "Each by itself"],
-            ["one", "One of them"],
-          ]}
-          refused={reasonOfEach === undefined ? [] : ["one"]}
-          value={whose}
-          onText={(chosen) => choose({ whose: chosen })}
-          hint={reasonOfEach ?? (whose === "each" ? hintOfEach(subject) : undefined)}
-        />
-      )}
-      {whose === "one" && (subject === "key" || subject === "model") && (
-        <SelectField label="Name" options={[["", "Choose…"], ...choices]} {...form.field("name")} />
-      )}
-      {whose === "one" && subject !== "key" && subject !== "model" && (
-        <TextField label="Name" autoComplete="off" {...form.field("name")} hint={nameHints[subject]} />
-      )}
-      {isOfKey && (
-        <SelectField label="With" options={[["", "All API keys"], ...keyOptions]} {...form.field("api_key_id")} />
-      )}
-      <BudgetFields form={form} periods={periods} refused={refused} reason={reason} />
-      {isPresent && (
-        <Callout tone="warn">There is a budget for this already. Edit that one, or choose another period.</Callout>
-      )}
-    </FormDialog>
+      {(texts) =>
+        isPresent(texts) && (
+          <Callout tone="warn">There is a budget for this already. Edit that one, or choose another period.</Callout>
+        )
+      }
+    </ResourceDialog>
   );
+}
+
+/** Reads the choices of a form: of a whole account or team there is each alone. */
+function toChoice({ subject, whose }: Texts): { subject: BudgetSubject; whose: "each" | "one" } {
+  const chosen = subject as BudgetSubject;
+  return { subject: chosen, whose: whose === "one" && !isWhole({ subject: chosen }) ? "one" : "each" };
 }
 
 /** Changes the amount and the period of a budget, and raises it for a time. */
@@ -160,62 +145,32 @@ export function EditBudgetDialog({
   title: string;
   onClose: () => void;
 }) {
-  const { raise_usd, raise_until } = budget;
-  const periodsOfOthers = others
-    .filter(
-      (one) =>
-        one.id !== budget.id &&
-        (["subject", "name", "api_key_id"] as const).every((field) => one[field] === budget[field]),
-    )
-    .map(({ budget_period: period }) => period as BudgetPeriod);
-  const { raisedUntil } = toLimit(budget);
-  const present = {
-    budget_usd: budget.budget_usd,
-    budget_period: budget.budget_period,
-    raise_usd: raisedUntil === undefined ? "" : (raise_usd ?? ""),
-    raise_until: raisedUntil?.slice(0, 10) ?? "",
+  const refused = others
+    .filter((one) => one.id !== budget.id && targetFields.every((field) => one[field] === budget[field]))
+    .map(({ budget_period: period }) => period);
+  const isEndless = !calendarPeriods.some(([period]) => period === budget.budget_period);
+  const isRaised = toLimit(budget).raisedUntil !== undefined;
+  const adjust: Adjust = ({ name }) => {
+    if (name === "budget_usd" && isEndless) {
+      return { label: `Budget (USD, ${toPeriodText(budget.budget_period)})`, isHalf: false, hint: null };
+    }
+    if (name !== "budget_period") return {};
+    if (isEndless) return false;
+    const hint = "It has another budget for each period that is grey";
+    return { choices: calendarPeriods, refused, ...(refused.length > 0 && { hint }) };
   };
-  const form = useForm(present, async (draft) => {
-    const raise = draft.raise_usd.trim();
-    const until = draft.raise_until === present.raise_until ? raise_until : toEndOfDay(draft.raise_until);
-    await changeBudget(account, budget.id, {
-      budget_usd: draft.budget_usd.trim(),
-      ...(draft.budget_period !== budget.budget_period && { budget_period: draft.budget_period }),
-      raise_usd: raise === "" ? null : raise,
-      raise_until: raise === "" ? null : until,
-    });
-    toast("The budget is changed");
-    onClose();
-  });
-  const { values } = form;
   return (
-    <FormDialog
+    <ResourceDialog
+      name="budget"
       title="Edit budget"
       description={`${title}. The recorded spend stays.`}
-      form={form}
-      isComplete={values.budget_usd.trim() !== "" && (values.raise_usd.trim() === "") === (values.raise_until === "")}
+      account={account === eachAccount ? undefined : account}
+      entry={isRaised ? budget : { ...budget, raise_usd: null, raise_until: null }}
+      adjust={adjust}
+      saved="The budget is changed"
+      isSendable={({ raise_usd: usd = "", raise_until: until }) => (usd.trim() === "") === (until === "")}
       onClose={onClose}
-    >
-      {calendarPeriods.some(([period]) => period === budget.budget_period) ? (
-        <BudgetFields
-          form={form}
-          periods={calendarPeriods}
-          refused={periodsOfOthers}
-          reason={periodsOfOthers.length === 0 ? undefined : "It has another budget for each period that is grey"}
-        />
-      ) : (
-        <UsdField label={`Budget (USD, ${toPeriodText(budget.budget_period)})`} {...form.field("budget_usd")} />
-      )}
-      <div className="split">
-        <UsdField
-          label="Raise it by (USD)"
-          placeholder="Not raised"
-          {...form.field("raise_usd")}
-          hint="Added for a time; empty ends it"
-        />
-        <TextField label="Through (UTC)" type="date" {...form.field("raise_until")} />
-      </div>
-    </FormDialog>
+    />
   );
 }
 
@@ -228,11 +183,6 @@ const accountColumn = {
     </Link>
   ),
 };
-
-/** The end of a UTC day, in seconds since 1970. */
-function toEndOfDay(day: string): number {
-  return Math.floor(Date.parse(`${day}T23:59:59Z`) / 1000);
-}
 
 /** The subjects that have spent the most of a budget of each by itself, in the period that runs. */
 export function SpendingDialog({

@@ -11,8 +11,7 @@ import { PageHead } from "../../kit/page.tsx";
 import { type Column, Table } from "../../kit/table.tsx";
 import { useParam } from "../../kit/url-state.ts";
 import { getKeyState } from "../keys/api.ts";
-import { SharedModelLimitsSection } from "../limits/model-limits-section.tsx";
-import { RoleLimitsSection } from "../limits/role-limits-section.tsx";
+import { ResourceSections } from "../resources/section.tsx";
 import { type AnyBudget, eachAccount, useAllBudgets, useBudgets } from "./api.ts";
 import { type ToName, toBudgetText, toLimit, toPeriodText } from "./budget-columns.tsx";
 import { NewBudgetDialog } from "./budget-dialogs.tsx";
@@ -40,8 +39,7 @@ export default function BudgetsPage() {
       </PageHead>
       <div className="stack">
         <AllBudgetsSection mayManage={mayManage} />
-        <RoleLimitsSection />
-        <SharedModelLimitsSection mayManage={mayManage} />
+        <ResourceSections page="budgets" mayManage={mayManage} />
       </div>
       {making === "everybody" && <NewGatewayBudget onClose={close} />}
       {making === "account" && <NewAccountBudget onClose={close} />}

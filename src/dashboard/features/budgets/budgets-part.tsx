@@ -8,6 +8,7 @@ import { actionsColumn, type Column, Table } from "../../kit/table.tsx";
 import { toast } from "../../kit/toast.tsx";
 import { getKeyState, maskKey } from "../keys/api.ts";
 import { useModelNames } from "../models/api.ts";
+import { useResources } from "../resources/api.ts";
 import { type Budget, deleteBudget, useBudgets } from "./api.ts";
 import { type ToName, toBudgetColumns, toBudgetText } from "./budget-columns.tsx";
 import { EditBudgetDialog, NewBudgetDialog, SpendingDialog } from "./budget-dialogs.tsx";
@@ -26,6 +27,7 @@ export function BudgetsPart({
   const { data: ofAccount } = useAccountKeys(account);
   const keys = ofAccount?.data ?? [];
   const budgets = useBudgets(account);
+  useResources();
   const nameOfModel = useModelNames();
   const [isCreating, setCreating] = useState(false);
   const [act, setAct] = useState<BudgetAct>();

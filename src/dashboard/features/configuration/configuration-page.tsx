@@ -2,6 +2,7 @@ import { useState } from "react";
 import { Link } from "wouter";
 import documentation from "../../../../docs/configuration.md" with { type: "text" };
 import { useSettings } from "../../data/admin.ts";
+import { useMayAdminister } from "../../data/roles.ts";
 import { formatCount } from "../../format.ts";
 import { Empty, Loaded } from "../../kit/feedback.tsx";
 import { SearchField } from "../../kit/field.tsx";
@@ -10,6 +11,7 @@ import { type Column, Table } from "../../kit/table.tsx";
 import { useParam } from "../../kit/url-state.ts";
 import { changelog } from "../help/pages.ts";
 import { MailSection } from "../mail/mail-section.tsx";
+import { ResourceSections } from "../resources/section.tsx";
 import { readSettingDocs } from "./setting-docs.ts";
 import { TokenIssuersSection } from "./token-issuers.tsx";
 
@@ -21,6 +23,7 @@ type Setting = NonNullable<ReturnType<typeof useSettings>["data"]>["data"][numbe
 /** The effective configuration, without secrets, in the groups and with the descriptions of its documentation. */
 export default function ConfigPage() {
   const settings = useSettings();
+  const mayManage = useMayAdminister();
   const [search, setSearch] = useParam("search");
   const [isRoomy] = useState(() => matchMedia("(min-width: 821px)").matches);
   return (
@@ -38,6 +41,7 @@ export default function ConfigPage() {
               <>
                 <MailSection />
                 <TokenIssuersSection />
+                <ResourceSections page="configuration" mayManage={mayManage} />
               </>
             )}
             <Groups settings={data.filter((setting) => matches(setting, search))} isOpen={isRoomy || search !== ""} />

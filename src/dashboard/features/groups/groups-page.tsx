@@ -1,18 +1,19 @@
 import { useId, useState } from "react";
 import { Link } from "wouter";
 import { useAccounts } from "../../data/admin.ts";
-import { type Role, roleNames, toRoleName, useMayAdminister } from "../../data/roles.ts";
+import { roleNames, toRoleName, useMayAdminister } from "../../data/roles.ts";
 import { useMe } from "../../data/session.ts";
 import { Button } from "../../kit/button.tsx";
 import { Confirm } from "../../kit/confirm.tsx";
 import { Callout, Empty, Loaded } from "../../kit/feedback.tsx";
-import { Check, SelectField, TextField } from "../../kit/field.tsx";
-import { FormDialog, useForm } from "../../kit/form.tsx";
+import { TextField } from "../../kit/field.tsx";
 import { PageHead, Section } from "../../kit/page.tsx";
 import { actionsColumn, type Column, Table } from "../../kit/table.tsx";
 import { toast } from "../../kit/toast.tsx";
+import type { Field } from "../resources/api.ts";
+import { type Adjust, formOnly, ResourceDialog, type Texts } from "../resources/form.tsx";
 import { teamRoles } from "../team/api.ts";
-import { addGroupRole, changeGroupRole, type GroupRole, removeGroupRole, useGroups } from "./api.ts";
+import { type GroupRole, removeGroupRole, useGroups } from "./api.ts";
 
 /** The roles that groups of the identity provider give, for administrators. */
 export default function GroupsPage() {
@@ -170,87 +171,65 @@ function GroupDialog({
   const list = useId();
   const [search, setSearch] = useState("");
   const teams = useAccounts({ search: search.trim(), order: "email", kind: "team" });
-  const initial = {
-    group: row?.group ?? "",
-    team: row?.team?.id ?? inGateway,
-    role: (row?.role ?? "viewer") as Role,
-    keeps: row?.leavers_keys === "keep",
+  const adjust: Adjust = ({ name }, { team }) => {
+    const isOfGateway = team === inGateway;
+    if (name === "group") {
+      const options = names.map((one) => <option key={one} value={one} />);
+      return { list, before: <datalist id={list}>{options}</datalist> };
+    }
+    if (name === teamField.name) {
+      return {
+        choices: [
+          [inGateway, "The gateway"],
+          ...(teams.data?.data ?? []).map(({ id, label }) => [id, label, "Teams"] as const),
+        ],
+        before: (teams.data?.has_more === true || search !== "") && (
+          <TextField label="Find a team" autoComplete="off" value={search} onText={setSearch} />
+        ),
+      };
+    }
+    if (name === "leavers_keys") return !isOfGateway && {};
+    if (name !== "role") return {};
+    if (!isOfGateway) {
+      const hint = "Of several groups the highest role counts. Who leaves all of them leaves the team.";
+      return { choices: teamRoles, initial: "member", hint };
+    }
+    return {
+      choices: roleNames,
+      refused: isOwner ? [] : ["owner"],
+      hint: isOwner
+        ? "Of several groups the highest role counts. Who leaves all of them is a member."
+        : "Only owners name a group whose people are owners",
+    };
   };
-  const form = useForm(initial, async ({ group, team, role, keeps }) => {
-    const fields = { role, leavers_keys: keeps && team !== inGateway ? ("keep" as const) : null };
-    if (row === undefined) {
-      await addGroupRole(team === inGateway ? null : team, { ...fields, group: group.trim() });
-    } else await changeGroupRole(row, fields);
-    toast(`The people of ${group.trim()} have the role`);
-    onClose();
-  });
-  const { team, role, keeps, group } = form.values;
-  const isOfGateway = team === inGateway;
-  const options: readonly (readonly [Role, string])[] = isOfGateway ? roleNames : teamRoles;
+  const teamOf = ({ team = inGateway }: Texts) => (team === inGateway ? undefined : team);
   return (
-    <FormDialog
+    <ResourceDialog
+      name="group role"
       title={row === undefined ? "Add a group" : `Change ${toTitle(row)}`}
       description="People who are in the group get the role at once."
-      form={form}
+      account={teamOf}
+      entry={row}
+      initial={{ team: row?.team?.id ?? inGateway, ...(row === undefined && { role: "viewer" }) }}
+      withFields={([group, ...others]) => (group === undefined ? [] : [group, teamField, ...others])}
+      adjust={adjust}
+      toBody={({ team: _, ...body }, texts) => (teamOf(texts) === undefined ? { ...body, leavers_keys: null } : body)}
       label={row === undefined ? "Add group" : "Save"}
-      isComplete={group.trim() !== ""}
+      saved={({ group = "" }) => `The people of ${group.trim()} have the role`}
       onClose={onClose}
     >
-      {row === undefined && (
-        <>
-          <TextField
-            label="Group"
-            autoComplete="off"
-            maxLength={200}
-            list={list}
-            hint="As the identity provider names it, whatever the case"
-            {...form.field("group")}
-          />
-          <datalist id={list}>
-            {names.map((name) => (
-              <option key={name} value={name} />
-            ))}
-          </datalist>
-          {(teams.data?.has_more === true || search !== "") && (
-            <TextField label="Find a team" autoComplete="off" value={search} onText={setSearch} />
-          )}
-          <SelectField
-            label="Role in"
-            options={[
-              [inGateway, "The gateway"],
-              ...(teams.data?.data ?? []).map(({ id, label }) => [id, label, "Teams"] as const),
-            ]}
-            value={team}
-            onText={(chosen) => form.set({ team: chosen, role: chosen === inGateway ? "viewer" : "member" })}
-          />
-        </>
-      )}
-      <SelectField
-        label="Role"
-        options={options}
-        refused={isOfGateway && !isOwner ? ["owner"] : []}
-        value={role}
-        onText={(chosen) => form.set({ role: chosen })}
-        error={form.fieldError("role")}
-        hint={
-          isOfGateway && !isOwner
-            ? "Only owners name a group whose people are owners"
-            : isOfGateway
-              ? "Of several groups the highest role counts. Who leaves all of them is a member."
-              : "Of several groups the highest role counts. Who leaves all of them leaves the team."
-        }
-      />
-      {!isOfGateway && (
-        <Check checked={keeps} onCheck={(isChecked) => form.set({ keeps: isChecked })}>
-          Keys that people made in the team stay when they leave it
-        </Check>
-      )}
-      {isOfGateway && role === "owner" && (
-        <Callout tone="warn">The people of this group then manage everything, including other owners.</Callout>
-      )}
-    </FormDialog>
+      {({ team, role }) =>
+        team === inGateway &&
+        role === "owner" && (
+          <Callout tone="warn">The people of this group then manage everything, including other owners.</Callout>
+        )
+      }
+    </ResourceDialog>
   );
 }
 
 /** Stands for the gateway among teams. */
 const inGateway = "";
+
+/** Where the role is: the path of a row says it, not the row. */
+const teamField: Field = { ...formOnly, name: "team", label: "Role in" };

@@ -1,11 +1,12 @@
-import useSWR, { mutate } from "swr";
+import useSWR from "swr";
 import { organization, readPages, request } from "../../data/api.ts";
 import { useMayAdminister } from "../../data/roles.ts";
-import { Loaded } from "../../kit/feedback.tsx";
-import { TextField } from "../../kit/field.tsx";
-import { Form, Submit, useForm } from "../../kit/form.tsx";
+import { Loaded, Skeleton } from "../../kit/feedback.tsx";
+import { Form, Submit } from "../../kit/form.tsx";
 import { Section } from "../../kit/page.tsx";
 import { toast } from "../../kit/toast.tsx";
+import { type Resource, removeEntry, saveEntry, useResource } from "../resources/api.ts";
+import { Fields, useFields } from "../resources/form.tsx";
 
 /** The account or the provider whose prices a markup raises; without either, the gateway. */
 export interface MarkupOwner {
@@ -13,8 +14,6 @@ export interface MarkupOwner {
   readonly provider?: string;
 }
 
-const markupsOf = (account: string | undefined) =>
-  account === undefined ? organization.markups : organization.projects({ project_id: account }).markups;
 const getMarkups = (account: string | undefined) =>
   account === undefined
     ? readPages((query) => request(organization.markups.get({ query })))
@@ -24,7 +23,7 @@ type Markup = Awaited<ReturnType<typeof getMarkups>>[number];
 
 /** The markups of the gateway and its providers, or of an account, for administrators. */
 export function useMarkups(account?: string, isShown = true) {
-  return useSWR(isShown ? ["markups", account] : null, () => getMarkups(account));
+  return useSWR(isShown ? ["markup", account] : null, () => getMarkups(account));
 }
 
 /** The markup of a provider's model for accounts without their own, such as "+20 % (provider)", or `undefined`. */
@@ -46,6 +45,7 @@ export function describeMarkup(
 /** The one field of a markup. */
 export function MarkupSection({ account, provider, hint }: MarkupOwner & { hint: string }) {
   const markups = useMarkups(account);
+  const resource = useResource("markup");
   const mayChange = useMayAdminister();
   return (
     <Section title="Markup">
@@ -53,7 +53,10 @@ export function MarkupSection({ account, provider, hint }: MarkupOwner & { hint:
         {(data) => {
           const markup = data.find((one) => one.provider === (provider ?? null));
           const owner = { ...(account !== undefined && { account }), ...(provider !== undefined && { provider }) };
-          if (mayChange) return <MarkupForm key={markup?.id} owner={owner} markup={markup} hint={hint} />;
+          if (mayChange) {
+            if (resource === undefined) return <Skeleton lines={2} />;
+            return <MarkupForm key={markup?.id} resource={resource} owner={owner} markup={markup} hint={hint} />;
+          }
           return (
             <p className="card-body">{markup === undefined ? "No markup of its own" : `${markup.markup_percent} %`}</p>
           );
@@ -63,42 +66,39 @@ export function MarkupSection({ account, provider, hint }: MarkupOwner & { hint:
   );
 }
 
+/** Without a percentage there is no markup. */
 function MarkupForm({
+  resource,
   owner: { account, provider },
   markup,
   hint,
 }: {
+  resource: Resource;
   owner: MarkupOwner;
   markup: Markup | undefined;
   hint: string;
 }) {
-  const form = useForm({ percent: markup?.markup_percent ?? "" }, async ({ percent }) => {
-    const text = percent.trim();
-    if (text !== "") {
-      const body = { markup_percent: text, ...(provider !== undefined && { provider }) };
-      await request(markupsOf(account).post(body));
-    } else if (markup !== undefined) await request(markupsOf(account)({ markup_id: markup.id }).delete());
-    await mutate(["markups", account]);
-    toast(text === "" ? "The markup is removed" : `Calls are sold at ${text} % above the price`);
+  const form = useFields({
+    fields: resource.fields,
+    entry: markup,
+    adjust: ({ name }) => name !== "provider" && { isRequired: false, ...(name === "markup_percent" && { hint }) },
+    act: async (body, { markup_percent: percent = "" }) => {
+      if (percent.trim() !== "")
+        await saveEntry(resource, account, { ...body, ...(provider !== undefined && { provider }) });
+      else if (markup !== undefined) await removeEntry(resource, account, markup.id);
+      toast(percent.trim() === "" ? "The markup is removed" : `Calls are sold at ${percent.trim()} % above the price`);
+    },
   });
   return (
     <Form form={form} className="stack card-body">
-      <TextField
-        label="Markup (%)"
-        inputMode="decimal"
-        autoComplete="off"
-        maxLength={10}
-        {...form.field("percent")}
-        hint={hint}
-      />
+      <Fields form={form} />
       <div className="row">
-        <Submit
-          form={form}
-          label="Set markup"
-          look=""
-          isComplete={/^-?\d{1,4}(\.\d{1,2})?$|^$/.test(form.values.percent.trim())}
-        />
+        <Submit form={form} label="Set markup" look="" isComplete={isPercent(form.texts.markup_percent)} />
       </div>
     </Form>
   );
+}
+
+function isPercent(text = ""): boolean {
+  return /^-?\d{1,4}(\.\d{1,2})?$|^$/.test(text.trim());
 }

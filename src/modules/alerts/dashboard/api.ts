@@ -71,7 +71,7 @@ export const useOwnAlerts = () => useSWR("alerts-own", getOwnAlerts, slowRefresh
 /** The rules and channels of the gateway, or of the own account. */
 export type AlertScope = "admin" | "own";
 
-const refresh = (scope: AlertScope) => mutate(`alerts-${scope}`);
+export const refresh = (scope: AlertScope) => mutate(`alerts-${scope}`);
 
 export async function setRule(
   scope: AlertScope,
@@ -92,12 +92,9 @@ export async function muteAlert(id: string, hours?: number | null): Promise<void
   await Promise.all([refresh("admin"), mutate("alerts-active"), mutate("admin-attention")]);
 }
 
-type MetricRuleBody = Parameters<typeof alerts.metric_rules.post>[0];
-
-/** Adds a rule, or changes the one with the id. */
-export async function saveMetricRule(rule: MetricRuleBody, id?: string): Promise<void> {
-  const rules = alerts.metric_rules;
-  await request(id === undefined ? rules.post(rule) : rules({ metric_rule_id: id }).post(rule));
+/** Turns a custom rule on or off. */
+export async function turnMetricRule(id: string, enabled: boolean): Promise<void> {
+  await request(alerts.metric_rules({ metric_rule_id: id }).post({ enabled }));
   await refresh("admin");
 }
 

@@ -1,56 +1,19 @@
 import { useState } from "react";
 import { useMayAdminister } from "../../../dashboard/data/roles.ts";
+import { type Field, useResource } from "../../../dashboard/features/resources/api.ts";
+import { type Adjust, ResourceDialog } from "../../../dashboard/features/resources/form.tsx";
 import { formatUsd } from "../../../dashboard/format.ts";
 import { Button } from "../../../dashboard/kit/button.tsx";
 import { Confirm } from "../../../dashboard/kit/confirm.tsx";
 import { Empty } from "../../../dashboard/kit/feedback.tsx";
-import { SelectField, TextField } from "../../../dashboard/kit/field.tsx";
-import { FormDialog, useForm } from "../../../dashboard/kit/form.tsx";
 import { Section } from "../../../dashboard/kit/page.tsx";
 import { actionsColumn, Table } from "../../../dashboard/kit/table.tsx";
 import { toastError } from "../../../dashboard/kit/toast.tsx";
-import { type AlertChannel, deleteMetricRule, type MetricRule, saveMetricRule } from "./api.ts";
+import { type AlertChannel, deleteMetricRule, type MetricRule, refresh, turnMetricRule } from "./api.ts";
 import { receiversColumn, statusColumn, ToggleButton } from "./rules-section.tsx";
 
-const metrics = [
-  ["error_rate", "Error rate (calls with 500 or above)"],
-  ["first_byte_p95", "Time to first token (p95)"],
-  ["duration_p95", "Duration (p95)"],
-  ["spend", "Spend"],
-  ["calls", "Calls"],
-] as const;
-const scopes = [
-  ["gateway", "All calls"],
-  ["provider", "A provider"],
-  ["model", "A model"],
-  ["account", "An account or team"],
-  ["key", "An API key"],
-] as const;
-const comparisons = [
-  ["above", "is above"],
-  ["below", "is below"],
-] as const;
-const severities = [
-  ["info", "Info"],
-  ["warning", "Warning"],
-  ["critical", "Critical"],
-] as const;
-const baselines = [
-  ["0", "a fixed value"],
-  ["1", "same hours, day before"],
-  ["7", "same hours, last 7 days"],
-  ["28", "same hours, last 28 days"],
-] as const;
 /** Minutes of windows that are whole hours: these can be compared with other days. */
 const comparedWindows: readonly string[] = ["60", "1440"];
-const windows = [
-  ["5", "5 minutes"],
-  ["15", "15 minutes"],
-  ["60", "an hour"],
-  ["1440", "24 hours"],
-  ["10080", "7 days"],
-  ["43200", "30 days"],
-] as const;
 const units: Readonly<Record<MetricRule["metric"], string>> = {
   error_rate: "%",
   first_byte_p95: "ms",
@@ -77,6 +40,7 @@ export function MetricRulesSection({
   const [open, setOpen] = useState<{ rule: MetricRule | undefined }>();
   const [removed, setRemoved] = useState<MetricRule>();
   const mayChange = useMayAdminister();
+  const fields = useResource("custom rule")?.fields ?? [];
   return (
     <Section
       title="Custom rules"
@@ -104,7 +68,7 @@ export function MetricRulesSection({
             cell: (rule) => (
               <>
                 {rule.name}
-                <span className="sub break">{describeRule(rule)}</span>
+                <span className="sub break">{describeRule(rule, fields)}</span>
               </>
             ),
           },
@@ -120,9 +84,7 @@ export function MetricRulesSection({
                   <ToggleButton
                     name={rule.name}
                     isOn={rule.enabled}
-                    onToggle={() =>
-                      void saveMetricRule(toBody({ ...rule, enabled: !rule.enabled }), rule.id).catch(toastError)
-                    }
+                    onToggle={() => void turnMetricRule(rule.id, !rule.enabled).catch(toastError)}
                   />
                   <Button look="plain small" aria-label={`Delete ${rule.name}`} onClick={() => setRemoved(rule)}>
                     Delete
@@ -132,7 +94,17 @@ export function MetricRulesSection({
           ),
         ]}
       />
-      {open !== undefined && <RuleDialog rule={open.rule} onClose={() => setOpen(undefined)} />}
+      {open !== undefined && (
+        <ResourceDialog
+          name="custom rule"
+          title={open.rule === undefined ? "New rule" : "Edit rule"}
+          description="Checked every minute."
+          entry={open.rule}
+          adjust={adjust}
+          onSaved={() => refresh("admin")}
+          onClose={() => setOpen(undefined)}
+        />
+      )}
       {removed !== undefined && (
         <Confirm
           title={`Delete the rule “${removed.name}”?`}
@@ -147,163 +119,37 @@ export function MetricRulesSection({
   );
 }
 
-const labelOf = <Name extends string>(options: readonly (readonly [Name, string])[], name: string) =>
-  options.find(([metric]) => metric === name)?.[1] ?? name;
-
-function describeRule(rule: MetricRule): string {
-  const { metric, scope, subject, comparison, threshold, minutes, baseline_days: days, minimum } = rule;
+/** Says a rule in a sentence, with the words of the form of its fields. */
+function describeRule(rule: MetricRule, fields: readonly Field[]): string {
+  const { metric, scope, subject, threshold, baseline_days: days, minimum } = rule;
+  const labelOf = (name: "metric" | "comparison" | "baseline_days" | "minutes") => {
+    const choices = fields.find((field) => field.name === name)?.choices ?? [];
+    return choices.find(([value]) => value === String(rule[name]))?.[1] ?? String(rule[name]);
+  };
   const of = scope === "gateway" ? "of all calls" : `of ${scope} ${subject}`;
   const toValue = (text: string) => (metric === "spend" ? formatUsd(text) : `${text} ${units[metric]}`);
-  const baseline = `${threshold} times the ${labelOf(baselines, String(days))} (at least ${toValue(minimum)})`;
+  const baseline = `${threshold} times the ${labelOf("baseline_days")} (at least ${toValue(minimum)})`;
   const value = days === 0 ? toValue(threshold) : baseline;
-  return `${labelOf(metrics, metric)} ${of} ${labelOf(comparisons, comparison)} ${value} in ${labelOf(windows, String(minutes))}`;
+  return `${labelOf("metric")} ${of} ${labelOf("comparison")} ${value} in ${labelOf("minutes")}`;
 }
 
-function toBody({
-  name,
-  metric,
-  scope,
-  subject,
-  comparison,
-  threshold,
-  baseline_days,
-  minimum,
-  minutes,
-  min_calls,
-  severity,
-  enabled,
-}: Omit<MetricRule, "id" | "object" | "unit">) {
-  return {
-    name,
-    metric,
-    scope,
-    comparison,
-    threshold,
-    baseline_days,
-    minimum,
-    minutes,
-    min_calls,
-    severity,
-    enabled,
-    ...(scope !== "gateway" && { subject }),
-  };
-}
-
-function RuleDialog({ rule, onClose }: { rule: MetricRule | undefined; onClose: () => void }) {
-  const initial = {
-    name: rule?.name ?? "",
-    metric: rule?.metric ?? "error_rate",
-    scope: rule?.scope ?? "gateway",
-    subject: rule?.subject ?? "",
-    comparison: rule?.comparison ?? "above",
-    threshold: rule?.threshold ?? "",
-    minutes: String(rule?.minutes ?? 15),
-    min_calls: String(rule?.min_calls ?? 20),
-    baseline_days: String(rule?.baseline_days ?? 0),
-    minimum: rule?.minimum ?? "",
-    severity: rule?.severity ?? "warning",
-  };
-  const form = useForm(
-    initial as typeof initial & Pick<MetricRule, "metric" | "scope" | "comparison" | "severity">,
-    async (values) => {
-      const days = Number(values.baseline_days);
-      const numbers = { minutes: Number(values.minutes), min_calls: Number(values.min_calls), baseline_days: days };
-      const texts = {
-        name: values.name.trim(),
-        subject: values.subject.trim(),
-        threshold: values.threshold.trim(),
-        minimum: days === 0 ? "" : values.minimum.trim(),
-      };
-      await saveMetricRule(toBody({ ...values, ...texts, ...numbers, enabled: rule?.enabled ?? true }), rule?.id);
-      onClose();
-    },
-  );
-  const { name, metric, scope, subject, comparison, threshold, minutes, severity } = form.values;
-  const { baseline_days: days, minimum } = form.values;
+/** The words and choices that depend on other fields. */
+const adjust: Adjust = ({ name, choices }, { scope, metric, baseline_days: days }) => {
+  const unit = units[metric as MetricRule["metric"]];
   const isRelative = days !== "0";
-  const shownWindows = isRelative ? windows.filter(([span]) => comparedWindows.includes(span)) : windows;
-  const compareWith = (chosen: string) => {
-    const isCompared = chosen === "0" || comparedWindows.includes(minutes);
-    form.set({ baseline_days: chosen, ...(!isCompared && { minutes: "1440" }) });
-  };
-  const isShare = metric !== "spend" && metric !== "calls";
-  return (
-    <FormDialog
-      title={rule === undefined ? "New rule" : "Edit rule"}
-      description="Checked every minute."
-      form={form}
-      isComplete={
-        name.trim() !== "" &&
-        threshold.trim() !== "" &&
-        (scope === "gateway" || subject.trim() !== "") &&
-        (!isRelative || minimum.trim() !== "")
-      }
-      onClose={onClose}
-    >
-      <div className="grid-two">
-        <TextField label="Name" autoComplete="off" placeholder="Spend tripled" autoFocus {...form.field("name")} />
-        <SelectField
-          label="Severity"
-          options={severities}
-          value={severity}
-          onText={(chosen) => form.set({ severity: chosen })}
-        />
-      </div>
-      <SelectField label="Metric" options={metrics} value={metric} onText={(chosen) => form.set({ metric: chosen })} />
-      <div className="grid-two">
-        <SelectField label="Scope" options={scopes} value={scope} onText={(chosen) => form.set({ scope: chosen })} />
-        {scope !== "gateway" && (
-          <TextField label={subjectLabels[scope]} autoComplete="off" {...form.field("subject")} />
-        )}
-      </div>
-      <div className="grid-two">
-        <SelectField
-          label="Condition"
-          options={comparisons}
-          value={comparison}
-          onText={(chosen) => form.set({ comparison: chosen })}
-        />
-        <TextField
-          label={isRelative ? "Times" : `Threshold (${units[metric]})`}
-          inputMode="decimal"
-          autoComplete="off"
-          {...form.field("threshold")}
-        />
-      </div>
-      <div className="grid-two">
-        <SelectField
-          label="Compared with"
-          options={baselines}
-          value={days as (typeof baselines)[number][0]}
-          onText={compareWith}
-        />
-        {isRelative && (
-          <TextField
-            label={`At least (${units[metric]})`}
-            inputMode="decimal"
-            autoComplete="off"
-            {...form.field("minimum")}
-            hint="Smaller values raise no alert"
-          />
-        )}
-      </div>
-      <div className="grid-two">
-        <SelectField
-          label="Over the last"
-          options={shownWindows}
-          value={minutes as (typeof windows)[number][0]}
-          onText={(chosen) => form.set({ minutes: chosen })}
-        />
-        {isShare && (
-          <TextField
-            label="At least this many calls"
-            inputMode="numeric"
-            autoComplete="off"
-            {...form.field("min_calls")}
-            hint="With fewer, no alert is sent"
-          />
-        )}
-      </div>
-    </FormDialog>
-  );
+  if (name === "enabled") return false;
+  if (name === "scope") return { isHalf: scope !== "gateway" };
+  if (name === "subject") return { label: subjectLabels[scope as MetricRule["scope"]], isRequired: true };
+  if (name === "threshold") return { label: isRelative ? "Times" : `Threshold (${unit})` };
+  if (name === "baseline_days") return { isRequired: true, isHalf: isRelative };
+  if (name === "minimum") return { label: `At least (${unit})`, isRequired: true };
+  if (name === "minutes") {
+    const compared = choices.filter(([minutes]) => comparedWindows.includes(minutes));
+    return { isHalf: isShare(metric), ...(isRelative && { choices: compared, initial: "1440" }) };
+  }
+  return { isRequired: name !== "min_calls" };
+};
+
+function isShare(metric: string | undefined): boolean {
+  return metric !== "spend" && metric !== "calls";
 }

@@ -6,7 +6,6 @@ import {
   readPages,
   request,
   slowRefresh,
-  toSeconds,
 } from "../../../dashboard/data/api.ts";
 import type { OrganizationApiOf } from "../../../http/admin-api/index.ts";
 import type { PaymentsApi } from "../page-routes.ts";
@@ -40,19 +39,7 @@ export type AdminVoucher = Awaited<ReturnType<typeof getVouchers>>[number];
 
 /** The vouchers of the gateway without their codes, newest first. */
 export function useVouchers() {
-  return useSWR("admin-vouchers", getVouchers, slowRefresh);
-}
-
-/** Creates a voucher and returns its code, which cannot be read again later. */
-export async function createVoucher({
-  usd,
-  expires_at: expiresAt,
-}: {
-  usd: string;
-  expires_at?: string;
-}): Promise<string> {
-  const expires = expiresAt === undefined ? {} : { expires_at: toSeconds(expiresAt) };
-  return (await request(organization.vouchers.post({ usd, ...expires }))).code;
+  return useSWR(["voucher"], getVouchers, slowRefresh);
 }
 
 export function voidVoucher(id: string) {

@@ -1,6 +1,8 @@
 import { useState } from "react";
 import { mutate } from "swr";
 import { useMayChange } from "../../../dashboard/data/roles.ts";
+import { useResources } from "../../../dashboard/features/resources/api.ts";
+import { ResourceDialog } from "../../../dashboard/features/resources/form.tsx";
 import { formatDay, formatMoment, formatUsd } from "../../../dashboard/format.ts";
 import { Button } from "../../../dashboard/kit/button.tsx";
 import { Confirm } from "../../../dashboard/kit/confirm.tsx";
@@ -8,7 +10,6 @@ import { Empty, Loaded } from "../../../dashboard/kit/feedback.tsx";
 import { PageHead } from "../../../dashboard/kit/page.tsx";
 import { actionsColumn, Table } from "../../../dashboard/kit/table.tsx";
 import { type AdminVoucher, useVouchers, voidVoucher } from "./api.ts";
-import { NewVoucherDialog } from "./new-voucher-dialog.tsx";
 
 const badges: Record<AdminVoucher["status"], string> = {
   unused: "badge is-good",
@@ -19,13 +20,14 @@ const badges: Record<AdminVoucher["status"], string> = {
 
 export default function VouchersPage() {
   const vouchers = useVouchers();
+  useResources();
   const mayChange = useMayChange();
   const [isCreating, setCreating] = useState(false);
   const [voiding, setVoiding] = useState<AdminVoucher>();
   const endVoucher = async () => {
     if (voiding === undefined) return;
     await voidVoucher(voiding.id);
-    await mutate("admin-vouchers");
+    await mutate(["voucher"]);
   };
   return (
     <>
@@ -44,7 +46,15 @@ export default function VouchersPage() {
           {(rows) => <VouchersTable vouchers={rows} onVoid={setVoiding} />}
         </Loaded>
       </section>
-      {isCreating && <NewVoucherDialog onClose={() => setCreating(false)} />}
+      {isCreating && (
+        <ResourceDialog
+          name="voucher"
+          title="New voucher"
+          label="Create voucher"
+          busyLabel="Creating…"
+          onClose={() => setCreating(false)}
+        />
+      )}
       {voiding !== undefined && (
         <Confirm
           title={`Void ${voiding.id}?`}
