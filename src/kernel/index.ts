@@ -16,6 +16,7 @@ export { chooseSpeechFormat } from "./capabilities/speech.ts";
 export { countTokens } from "./normalize/tokenizer.ts";
 export { LoadShedder, type Slot } from "./overload.ts";
 export { Passthrough } from "./passthrough.ts";
+export type { PolicyRule } from "./policies/policy-rules.ts";
 export { runCall } from "./pipeline.ts";
 export { isProbed, type ProbeResult, probe } from "./probe.ts";
 export { MemoryTurns } from "./prompt-cache/memory-turns.ts";

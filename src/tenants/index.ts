@@ -111,6 +111,17 @@ export {
   setMarkup,
 } from "./markups.ts";
 export {
+  changePolicyRule,
+  checkPolicyRule,
+  createPolicyRule,
+  listPolicyRules,
+  type NewPolicyRule,
+  policyRuleFields,
+  readPolicyRule,
+  removePolicyRule,
+  type StoredPolicyRule,
+} from "./policy-rules.ts";
+export {
   changeModelLimits,
   checkModelLimits,
   deleteModelLimits,

@@ -55,6 +55,7 @@ export function toResourceDeps(deps: HttpDeps): ResourceDeps {
       );
       return new Set([...rows, ...served.map(({ model }) => model)].map(({ capability }) => capability));
     },
+    hasPolicy: (name) => deps.snapshot().policies.has(name),
     modelIdOf: (name) => idOfModel(deps, name),
     countedModelIdOf: (name) => idOfCountedModel(deps, name),
     modelNameOf: (id) => displayNameOf(deps, id),

@@ -28,6 +28,8 @@ export interface ResourceDeps extends Pick<HttpDeps, "store" | "now"> {
   readonly describeModel?: DescribeModel | undefined;
   /** The kinds of the models of a provider, also while it is disabled. */
   readonly capabilitiesOf?: CapabilitiesOf | undefined;
+  /** Whether a file has the policy of this name; absent where that is not known, as in a command. */
+  readonly hasPolicy?: ((name: string) => boolean) | undefined;
   /** Returns the display name of a model. */
   modelNameOf(id: string): Promise<string> | string;
 }
