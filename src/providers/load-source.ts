@@ -46,6 +46,7 @@ export async function loadSource(source: PluginSource, loadCode: LoadCode): Prom
 
 async function loadDefined(source: PluginSource, loadCode: LoadCode): Promise<Loaded> {
   const value = await loadCode(source);
-  if (value === undefined) throw new PluginError("it has no default export; write export default definePlugin({ … }), or definePolicy");
+  if (value === undefined)
+    throw new PluginError("it has no default export; write export default definePlugin({ … }), or definePolicy");
   return isPolicy(value) ? { policy: value } : { plugin: definePlugin(value as PluginDefinition) };
 }

@@ -356,7 +356,9 @@ export class PluginManager {
     const { choices } = this.#options;
     if (plugins.some(({ name }) => choices?.hasUnreadableKeys(name) === true)) return true;
     if (this.#wasSandbox) return false;
-    const isUnloadable = this.#files.all.some(({ plugin, policy }) => plugin === undefined && policy === undefined) || this.#files.problems.length > 0;
+    const isUnloadable =
+      this.#files.all.some(({ plugin, policy }) => plugin === undefined && policy === undefined) ||
+      this.#files.problems.length > 0;
     return isUnloadable || errors.size > 0;
   }
 

@@ -38,12 +38,15 @@ export function definePolicy(definition: PolicyDefinition): Policy {
     throw new PluginError("Cannot load the policy: expected an object with name, version, request, answer");
   const { name, version, request, answer, holdBackChars, timeoutMs: timeout = timeoutMs.default } = definition;
   if (typeof name !== "string" || !/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(name)) {
-    throw new PluginError(`Cannot load the policy ${JSON.stringify(name)}: its name must be kebab-case, such as my-policy`);
+    throw new PluginError(
+      `Cannot load the policy ${JSON.stringify(name)}: its name must be kebab-case, such as my-policy`,
+    );
   }
   for (const field of Object.keys(definition)) {
     if (!knownFields.includes(field)) fail(name, `unknown field ${field}${suggestName(field, knownFields)}`);
   }
-  if (typeof version !== "string" || !/^[\w.+-]{1,40}$/.test(version)) fail(name, 'version must be a text such as "1.0"');
+  if (typeof version !== "string" || !/^[\w.+-]{1,40}$/.test(version))
+    fail(name, 'version must be a text such as "1.0"');
   for (const [field, check] of Object.entries({ request, answer })) {
     if (check !== undefined && typeof check !== "function") fail(name, `${field} must be a function`);
   }

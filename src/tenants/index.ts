@@ -111,17 +111,6 @@ export {
   setMarkup,
 } from "./markups.ts";
 export {
-  changePolicyRule,
-  checkPolicyRule,
-  createPolicyRule,
-  listPolicyRules,
-  type NewPolicyRule,
-  policyRuleFields,
-  readPolicyRule,
-  removePolicyRule,
-  type StoredPolicyRule,
-} from "./policy-rules.ts";
-export {
   changeModelLimits,
   checkModelLimits,
   deleteModelLimits,
@@ -152,6 +141,17 @@ export {
   type TeamAdministrator,
   type TeamMember,
 } from "./people.ts";
+export {
+  changePolicyRule,
+  checkPolicyRule,
+  createPolicyRule,
+  listPolicyRules,
+  type NewPolicyRule,
+  policyRuleFields,
+  readPolicyRule,
+  removePolicyRule,
+  type StoredPolicyRule,
+} from "./policy-rules.ts";
 export {
   addNewToTeam,
   addToTeam,

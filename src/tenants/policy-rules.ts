@@ -95,7 +95,10 @@ export async function createPolicyRule(
       .returningAll()
       .executeTakeFirst();
     if (made === undefined) {
-      throw new GatewayError("conflict", `The policy ${quoteValue(row.policy)} applies there already; change that rule`);
+      throw new GatewayError(
+        "conflict",
+        `The policy ${quoteValue(row.policy)} applies there already; change that rule`,
+      );
     }
     await record(db, by, "create", made, now);
     return made;

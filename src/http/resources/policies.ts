@@ -49,7 +49,8 @@ export const policies = defineResource<StoredPolicyRule, typeof policyRuleFields
       path: "/organization/policies",
       owner: "gateway",
       lists: "Those of the whole gateway.",
-      creates: "Has a policy look at all calls, or those of one model. Projects can add others, and remove none of these.",
+      creates:
+        "Has a policy look at all calls, or those of one model. Projects can add others, and remove none of these.",
       changes,
     },
   ],

@@ -94,7 +94,8 @@ export class GuardedSink implements ChatSink {
     for (const [name, value] of Object.entries(rest)) {
       if (value === null || value === undefined || value === "") continue;
       if (name in streamedNames) await this.#takeText(index, state, name as StreamedName, String(value));
-      else await this.#takeWhole(index, state, { [name]: name === "reasoning_details" ? withoutRepeats(value) : value });
+      else
+        await this.#takeWhole(index, state, { [name]: name === "reasoning_details" ? withoutRepeats(value) : value });
     }
     if (!finish) return;
     await this.#flush(index, state);
@@ -175,7 +176,11 @@ function addCall(calls: Map<number, ToolCallDelta>, piece: ToolCallDelta): void 
   Object.assign(before, rest);
   if (called !== undefined) {
     const { name, arguments: text = "" } = called;
-    before.function = { ...before.function, ...(name && { name }), arguments: (before.function?.arguments ?? "") + text };
+    before.function = {
+      ...before.function,
+      ...(name && { name }),
+      arguments: (before.function?.arguments ?? "") + text,
+    };
   }
   if (custom !== undefined) {
     const { name, input = "" } = custom;

@@ -1,7 +1,7 @@
 /**
- * The one place that holds text of a stream back. A policy looks at windows: what was not sent yet, behind the text before it. A
- * part is sent once the policy makes the same of it with and without what follows, so a match is never cut by the pieces that a
- * provider happens to send.
+ * The one place that holds text of a stream back. A policy looks at windows: what was not sent yet, behind the text before it. The
+ * beginning of a window is sent once the policy makes the same of both parts as of the whole, so no match is cut by the pieces that
+ * a provider happens to send.
  */
 
 /** More text is not held back: the policy never comes to a part that stays as it is. */
@@ -54,7 +54,7 @@ export class HeldText {
     if (length > heldCharactersMax) {
       const denial = this.#looks.denyHeld();
       if (denial !== undefined) throw denial;
-      return this.#send(length, this.#pending);
+      return this.#send(length, this.#pending, this.#before + this.#pending);
     }
     if (length <= this.#holdBack || length < this.#nextLength) return "";
     const cut = toCut(this.#pending, length - this.#holdBack);
@@ -74,39 +74,47 @@ export class HeldText {
     const all = await this.#looks.look(before + pending);
     if (all.isDenied) return await this.#deny(all, cut, isEnd);
     this.#deniedLength = undefined;
-    if (all.text === before + pending) return this.#send(cut, pending.slice(0, cut));
-    const part = cut === pending.length ? all : await this.#looks.look(before + pending.slice(0, cut));
-    if (part.isDenied || !all.text.startsWith(part.text)) {
+    const passed = pending.slice(0, cut);
+    if (all.text === before + pending) return this.#send(cut, passed, before + passed);
+    const part = cut === pending.length ? all : await this.#looks.look(before + passed);
+    const rest = cut === pending.length ? { text: "", isDenied: false } : await this.#looks.look(pending.slice(cut));
+    // A match that lies across the cut makes another text of the whole than of its halves.
+    if (part.isDenied || rest.isDenied || all.text !== part.text + rest.text) {
       this.#nextLength = pending.length + Math.max(1, pending.length >> 3);
       return "";
     }
-    const sent = before === "" ? { text: "", count: 0 } : await this.#looks.look(before);
-    if (part.text.startsWith(sent.text)) {
-      const count = part.count - sent.count;
-      if (count > 0) this.#looks.onReplace({ ...part, count });
-      return this.#send(cut, part.text.slice(sent.text.length));
-    }
-    if (this.#isFlushed) throw this.#looks.deny(part);
-    // The end of what was sent, cut anywhere, reads as something else than it was.
-    this.#before = "";
-    return await this.#release(cut, isEnd);
+    const sent = part.text.startsWith(before) ? { text: before, count: 0 } : await this.#looks.look(before);
+    if (!part.text.startsWith(sent.text)) return await this.#forget(part, cut, isEnd);
+    const count = part.count - sent.count;
+    if (count > 0) this.#looks.onReplace({ ...part, count });
+    return this.#send(cut, part.text.slice(sent.text.length), part.text);
   }
 
   /** A match at the end of a window may be none with what follows, so it has to last. */
   async #deny(denied: Looked, cut: number, isEnd: boolean): Promise<string> {
-    if (this.#before !== "" && !this.#isFlushed && (await this.#looks.look(this.#before)).isDenied) {
-      this.#before = "";
-      return await this.#release(cut, isEnd);
-    }
+    const isOld = this.#before !== "" && (await this.#looks.look(this.#before)).isDenied;
+    if (isOld && !this.#isFlushed) return await this.#forget(denied, cut, isEnd);
     const { length } = this.#pending;
     this.#deniedLength ??= length;
     if (isEnd || length >= this.#deniedLength + this.#holdBack) throw this.#looks.deny(denied);
     return "";
   }
 
-  #send(cut: number, text: string): string {
+  /** Looks again without the first half of what was sent: cut anywhere, it may read as something else than it was. */
+  async #forget(looked: Looked, cut: number, isEnd: boolean): Promise<string> {
+    if (this.#isFlushed) throw this.#looks.deny(looked);
+    const { length } = this.#before;
+    this.#before = length < 4 ? "" : this.#before.slice(toCut(this.#before, (length + 1) >> 1));
+    return await this.#release(cut, isEnd);
+  }
+
+  /** @param made What the policy made of all that was sent; its end is what the client has too where it did not change. */
+  #send(cut: number, text: string, made: string): string {
     const passed = this.#before + this.#pending.slice(0, cut);
-    this.#before = this.#holdBack === 0 ? "" : passed.slice(toCut(passed, Math.max(0, passed.length - this.#holdBack)));
+    const most = Math.min(2 * this.#holdBack, passed.length, made.length);
+    let kept = 0;
+    while (kept < most && passed[passed.length - 1 - kept] === made[made.length - 1 - kept]) kept++;
+    this.#before = passed.slice(toCut(passed, passed.length - kept));
     this.#pending = this.#pending.slice(cut);
     this.#isFlushed = false;
     this.#nextLength = 0;

@@ -53,7 +53,10 @@ export class RunGuard implements Guard {
     if (sink !== undefined && capability === "chat") {
       const answering = applied.filter(({ policy }) => policy?.answer !== undefined);
       this.sink = new GuardedSink(sink as ChatSink, {
-        holds: answering.map((one) => ({ looksAt: (at) => this.#looksAt(one, at), chars: one.policy?.holdBackChars ?? 0 })),
+        holds: answering.map((one) => ({
+          looksAt: (at) => this.#looksAt(one, at),
+          chars: one.policy?.holdBackChars ?? 0,
+        })),
         check: (value, of) => this.#apply("answer", value, of),
       });
     }
@@ -144,7 +147,12 @@ export class RunGuard implements Guard {
   }
 
   /** @param adds Whether it adds to what the policy did before. */
-  #record({ name }: AppliedPolicy, phase: Phase, outcome: Pick<PolicyOutcome, "result" | "label" | "count">, adds = true) {
+  #record(
+    { name }: AppliedPolicy,
+    phase: Phase,
+    outcome: Pick<PolicyOutcome, "result" | "label" | "count">,
+    adds = true,
+  ) {
     const { result, label, count } = outcome;
     const isFull = this.#records.size >= recordsMax;
     const key = isFull ? "" : `${name} ${phase} ${result} ${label ?? ""}`;

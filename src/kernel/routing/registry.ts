@@ -16,11 +16,12 @@ import {
   getDisplayName,
   isEnded,
   type Model,
-  type Policy,
   type ModelParts,
   membersMax,
+  type Policy,
   type ProviderPlugin,
 } from "../../provider/index.ts";
+import { type PolicyRule, PolicyRules } from "../policies/policy-rules.ts";
 import {
   type CircuitBreakerOptions,
   type CircuitState,
@@ -29,7 +30,6 @@ import {
   PluginHealth,
   RouteCircuit,
 } from "./circuits.ts";
-import { type PolicyRule, PolicyRules } from "../policies/policy-rules.ts";
 import { type Reroute, Reroutes, type UnservedModel } from "./reroutes.ts";
 import { orderMembers, type Speeds, type VirtualModel } from "./virtual-models.ts";
 
