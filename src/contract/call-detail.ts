@@ -40,14 +40,14 @@ export interface CallDetail {
   readonly cache_marks?: Exclude<CacheMarks, "client" | "off"> | undefined;
   /** The provider's own word on its prompt cache, such as `tools_changed`. */
   readonly cache?: string | undefined;
-  /** What policies did; absent: each let everything pass. */
+  /** The results of policies; absent: each let everything pass. */
   readonly policies?: readonly PolicyDetail[] | undefined;
   /** The claim `sub` of the caller's token (JWT), and the customer that they called for. */
   readonly subject?: string | undefined;
   readonly end_user?: string | undefined;
 }
 
-/** What a policy did in a call, without any text. */
+/** A result of a policy in a call, without any text. */
 export interface PolicyDetail {
   readonly policy: string;
   readonly phase: "request" | "answer";

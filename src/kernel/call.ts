@@ -393,7 +393,7 @@ const unsettled: RunOutcome = {
 export interface Guard {
   /** The client's sink behind the policies; absent for a whole answer, and for a stream without text. */
   readonly sink: ChatSink | undefined;
-  /** What the policies did. */
+  /** A record for each result of each policy. */
   readonly records: readonly PolicyDetail[];
   /** Texts of the request were replaced. */
   readonly hasReplaced: boolean;

@@ -1,6 +1,6 @@
 /** Where a text is in a request or an answer. */
 export type PolicyTextKind =
-  /** What people and models write: messages, instructions, inputs, transcripts. */
+  /** Text by people and models: messages, instructions, inputs, transcripts. */
   | "text"
   /** Reasoning that the client sees. */
   | "reasoning"
@@ -46,7 +46,7 @@ interface PolicyNote {
   readonly count?: number;
 }
 
-/** What a policy decides. */
+/** The decision of a policy. */
 export type PolicyResult =
   | ({ readonly result: "allow" } & PolicyNote)
   /** `message`: the error that the caller of a refused request gets. */

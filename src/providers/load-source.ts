@@ -15,7 +15,7 @@ import { readJsonFile } from "./read-files.ts";
  */
 export type LoadCode = (source: PluginSource) => Promise<unknown>;
 
-/** What a file defines: a plugin of a provider, or a policy. */
+/** The definition in a file: a plugin of a provider, or a policy. */
 export type Loaded =
   | { readonly plugin: ProviderPlugin; readonly policy?: undefined }
   | { readonly policy: Policy; readonly plugin?: undefined };

@@ -3,7 +3,7 @@ import { isRecord } from "../lib/json.ts";
 import type { Policy } from "../provider/index.ts";
 import { PluginError } from "./errors.ts";
 
-/** What an author writes. */
+/** The fields of a policy, as its author writes them. */
 export type PolicyDefinition = Pick<Policy, "name" | "version" | "request" | "answer"> &
   Partial<Pick<Policy, "holdBackChars" | "timeoutMs">>;
 

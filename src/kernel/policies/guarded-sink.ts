@@ -25,8 +25,8 @@ interface GuardedSinkOptions {
 
 /** One choice of the stream. */
 interface ChoiceState {
-  /** The held text of each member, one for each policy. */
-  readonly held: Map<StreamedName, readonly HeldText[]>;
+  /** The text of each member that is held back, for each policy. */
+  readonly stages: Map<StreamedName, readonly HeldText[]>;
   /** The member whose text came last. */
   open: StreamedName | undefined;
   /** Tool calls, whose arguments say nothing before they are whole. */
@@ -109,7 +109,7 @@ export class GuardedSink implements ChatSink {
     if (state.open !== name) await this.#flush(index, state);
     state.open = name;
     let passed = text;
-    for (const held of this.#heldOf(index, state, name)) passed = passed === "" ? "" : await held.push(passed);
+    for (const stage of this.#stagesOf(index, state, name)) passed = passed === "" ? "" : await stage.push(passed);
     await this.#sendText(index, name, passed);
   }
 
@@ -119,9 +119,9 @@ export class GuardedSink implements ChatSink {
     state.open = undefined;
     if (name === undefined) return;
     let passed = "";
-    for (const held of this.#heldOf(index, state, name)) {
-      const more = passed === "" ? "" : await held.push(passed);
-      passed = more + (await held.flush());
+    for (const stage of this.#stagesOf(index, state, name)) {
+      const more = passed === "" ? "" : await stage.push(passed);
+      passed = more + (await stage.flush());
     }
     await this.#sendText(index, name, passed);
   }
@@ -140,20 +140,20 @@ export class GuardedSink implements ChatSink {
     await this.#sink.write({ ...this.#head, choices: [choice] });
   }
 
-  #heldOf(index: number, state: ChoiceState, name: StreamedName): readonly HeldText[] {
-    let held = state.held.get(name);
-    if (held === undefined) {
+  #stagesOf(index: number, state: ChoiceState, name: StreamedName): readonly HeldText[] {
+    let stages = state.stages.get(name);
+    if (stages === undefined) {
       const at = { path: `${pathOf(index)}.${name}`, role: "assistant", kind: streamedNames[name] };
-      held = this.#options.holds.map(({ looksAt, chars }) => new HeldText(looksAt(at), chars));
-      state.held.set(name, held);
+      stages = this.#options.holds.map(({ looksAt, chars }) => new HeldText(looksAt(at), chars));
+      state.stages.set(name, stages);
     }
-    return held;
+    return stages;
   }
 
   #stateOf(index: number): ChoiceState {
     let state = this.#choices.get(index);
     if (state === undefined) {
-      state = { held: new Map(), open: undefined, calls: new Map(), called: undefined, hasFinished: false };
+      state = { stages: new Map(), open: undefined, calls: new Map(), called: undefined, hasFinished: false };
       this.#choices.set(index, state);
     }
     return state;

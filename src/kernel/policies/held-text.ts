@@ -7,7 +7,7 @@
 /** More text is not held back: the policy never comes to a part that stays as it is. */
 const heldCharactersMax = 1_048_576;
 
-/** What a policy makes of a text. */
+/** The outcome of a look at a text. */
 export interface Looked {
   /** The text to send. */
   readonly text: string;
@@ -35,7 +35,7 @@ export class HeldText {
   /** The end of the text that was sent, as it came. */
   #before = "";
   #pending = "";
-  /** What follows comes after text that was not held back to its end. */
+  /** The next text follows text that was sent to its end. */
   #isFlushed = false;
   /** Shorter text is not looked at again. */
   #nextLength = 0;
@@ -83,11 +83,11 @@ export class HeldText {
       this.#nextLength = pending.length + Math.max(1, pending.length >> 3);
       return "";
     }
-    const sent = part.text.startsWith(before) ? { text: before, count: 0 } : await this.#looks.look(before);
-    if (!part.text.startsWith(sent.text)) return await this.#forget(part, cut, isEnd);
-    const count = part.count - sent.count;
+    const repeat = part.text.startsWith(before) ? { text: before, count: 0 } : await this.#looks.look(before);
+    if (!part.text.startsWith(repeat.text)) return await this.#forget(part, cut, isEnd);
+    const count = part.count - repeat.count;
     if (count > 0) this.#looks.onReplace({ ...part, count });
-    return this.#send(cut, part.text.slice(sent.text.length), part.text);
+    return this.#send(cut, part.text.slice(repeat.text.length), part.text);
   }
 
   /** A match at the end of a window may be none with what follows, so it has to last. */
@@ -108,13 +108,13 @@ export class HeldText {
     return await this.#release(cut, isEnd);
   }
 
-  /** @param made What the policy made of all that was sent; its end is what the client has too where it did not change. */
+  /** @param made The text that the policy made of all that was sent. Its end is kept where it is the same. */
   #send(cut: number, text: string, made: string): string {
     const passed = this.#before + this.#pending.slice(0, cut);
     const most = Math.min(2 * this.#holdBack, passed.length, made.length);
-    let kept = 0;
-    while (kept < most && passed[passed.length - 1 - kept] === made[made.length - 1 - kept]) kept++;
-    this.#before = passed.slice(toCut(passed, passed.length - kept));
+    let same = 0;
+    while (same < most && passed[passed.length - 1 - same] === made[made.length - 1 - same]) same++;
+    this.#before = passed.slice(toCut(passed, passed.length - same));
     this.#pending = this.#pending.slice(cut);
     this.#isFlushed = false;
     this.#nextLength = 0;

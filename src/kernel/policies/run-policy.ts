@@ -2,7 +2,7 @@
 import { isRecord } from "../../lib/json.ts";
 import type { Policy, PolicyContext, PolicyText } from "../../provider/index.ts";
 
-/** What a look came to. */
+/** The result of a look, once it is checked. */
 export type PolicyOutcome =
   | { readonly result: "allow"; readonly label?: string | undefined; readonly count: number }
   | { readonly result: "deny"; readonly label?: string | undefined; readonly count: number; readonly message?: string }
@@ -29,7 +29,7 @@ interface Breaker {
   pausedUntilMs: number;
 }
 
-/** By the policy as it was loaded: a new version of its file begins anew. */
+/** The breaker of each policy as it was loaded: a new version of its file begins anew. */
 const breakers = new WeakMap<Policy, Breaker>();
 
 const failed = (label: PolicyFailure): PolicyOutcome => ({ result: "failed", label, count: 1 });
@@ -43,8 +43,8 @@ export async function runPolicy(
   if (policy === undefined) return failed("missing");
   const check = policy[phase];
   if (check === undefined || texts.length === 0) return { result: "allow", count: 0 };
-  let breaker = breakers.get(policy);
-  if (breaker === undefined) breakers.set(policy, (breaker = { failures: 0, pausedUntilMs: 0 }));
+  const breaker = breakers.get(policy) ?? { failures: 0, pausedUntilMs: 0 };
+  breakers.set(policy, breaker);
   if (breaker.pausedUntilMs > now()) return failed("paused");
   const outcome = await runInTime(check.bind(policy), { texts, context, timeoutMs: policy.timeoutMs });
   if (outcome.result !== "failed") breaker.failures = 0;
@@ -72,7 +72,7 @@ async function runInTime(
     const result = await Promise.race([checking, timeout]);
     return result === "timeout" ? failed("timeout") : readResult(result, texts);
   } catch {
-    // What it throws may quote the texts, so it is in no log.
+    // The error may quote the texts, so it is in no log.
     return failed("error");
   } finally {
     clearTimeout(timer);

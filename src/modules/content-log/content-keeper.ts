@@ -74,10 +74,10 @@ export class ContentKeeper {
     setImmediate(() => {
       try {
         const send = this.#deps.sink?.prepare(call as unknown as ClientCall);
-        const { guard, request: checked } = call.run as NonNullable<typeof call.run>;
+        const { guard, request: body } = call.run as NonNullable<typeof call.run>;
         // Text that a policy took out of the request is not kept.
-        const sent = guard?.hasReplaced ? { ...copy.request, body: checked, passthrough: undefined } : copy.request;
-        this.#add(copy.request, { request: readRequestContent(sent), answer: copy.toTurns(answer) }, send);
+        const checkedRequest = guard?.hasReplaced ? { ...copy.request, body, passthrough: undefined } : copy.request;
+        this.#add(copy.request, { request: readRequestContent(checkedRequest), answer: copy.toTurns(answer) }, send);
       } catch (error) {
         this.#lose(1, error);
       }

@@ -54,7 +54,7 @@ describe("the texts of a request", () => {
       path.endsWith("[0].text") ? "Bye" : text,
     );
     expect(changed.messages[1]).toMatchObject({ content: [{ type: "text", text: "Bye" }, {}, {}, {}] });
-    expect(changed.messages[0]).toBe(request.messages[0] as object);
+    expect(changed.messages[0]).toBe(request.messages[0] as never);
     expect(changed.tools).toBe(request.tools);
     expect(request.messages[1]).toMatchObject({ content: [{ text: "Hello" }, {}, {}, {}] });
     expect(withTexts(request, { role: "user" }, ({ text }) => text)).toBe(request);
