@@ -1,3 +1,4 @@
+export { classifyAttempt } from "./attempt-end.ts";
 export {
   Attempt,
   type CallMemoryBounds,

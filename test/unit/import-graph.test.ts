@@ -120,6 +120,7 @@ const inner: Readonly<Record<string, readonly string[]>> = {
     "types.ts",
     "admission.ts",
     "ask-route.ts",
+    "attempt-end.ts",
     "failed-attempt.ts",
     "client-error.ts",
     "failover.ts",

@@ -7,8 +7,14 @@ import {
   nanodollarsPerUsd,
   type PolicyDetail,
 } from "../../contract/index.ts";
-import type { Attempt, CallObserver, ClientCall, ModelRun, UnrunCall } from "../../kernel/index.ts";
-import { attemptOutcome } from "../attempt-outcome.ts";
+import {
+  type Attempt,
+  type CallObserver,
+  type ClientCall,
+  classifyAttempt,
+  type ModelRun,
+  type UnrunCall,
+} from "../../kernel/index.ts";
 
 const durationSeconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 const firstByteSeconds = durationSeconds.filter((bound) => bound <= 30);
@@ -48,7 +54,7 @@ export class CallMetrics implements CallObserver {
   attempted(attempt: Attempt): void {
     const { name } = attempt.route.plugin;
     const plugin = addWithin(seriesMax, this.#plugins, name) ? name : other;
-    this.#metrics.attempts.inc({ plugin, outcome: attemptOutcome(attempt) });
+    this.#metrics.attempts.inc({ plugin, outcome: classifyAttempt(attempt).outcome });
     this.#metrics.upstreamDuration.observe({ plugin }, (this.#options.now() - attempt.startedMs) / 1000);
   }
 

@@ -5,6 +5,7 @@ import { commandLine } from "../../../src/audit/index.ts";
 import { createLog } from "../../../src/observability/log.ts";
 import { createPolicyRule, eachAccount, listPolicyRules, removePolicyRule } from "../../../src/tenants/index.ts";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
+import { enterAs } from "../../support/session-cookie.ts";
 import { until } from "../../support/until.ts";
 
 const word = "Falcon";
@@ -12,7 +13,13 @@ const said = `The project ${word} begins on Monday, and ${word}s fly.`;
 const masked = said.replaceAll(word, "[project]");
 
 /** What the provider answers, in these pieces when it streams, and the requests that it got. */
-const upstream: { text: string; piece: number; seen: { messages: { content: string }[] }[] } = {
+const upstream: {
+  text: string;
+  piece: number;
+  /** The arguments of a tool call, in place of text. */
+  called?: string | undefined;
+  seen: { messages: { content: string }[] }[];
+} = {
   text: said,
   piece: 5,
   seen: [],
@@ -43,7 +50,18 @@ const server = Bun.serve({
     }
     const chunk = (delta: object, finish: string | null = null, more: object = {}) =>
       `data: ${JSON.stringify({ ...head, object: "chat.completion.chunk", choices: [{ index: 0, delta, finish_reason: finish }], ...more })}\n\n`;
-    const pieces = cut(upstream.text, upstream.piece).map((content) => chunk({ content }));
+    const call = (args: string, at: number) => ({
+      tool_calls: [
+        {
+          index: 0,
+          ...(at === 0 && { id: "call_1", type: "function" }),
+          function: { ...(at === 0 && { name: "look" }), arguments: args },
+        },
+      ],
+    });
+    const pieces = cut(upstream.called ?? upstream.text, upstream.piece).map((piece, at) =>
+      chunk(upstream.called === undefined ? { content: piece } : call(piece, at)),
+    );
     const text = [
       chunk({ role: "assistant", content: "" }),
       ...pieces,
@@ -67,7 +85,7 @@ beforeAll(async () => {
     outputTokensMax: 1000,
   };
   gateway = await startInProcess({
-    env: { ACME_API_KEY: "sk-acme", METRICS: "on" },
+    env: { ACME_API_KEY: "sk-acme", METRICS: "on", CONTENT_LOG: "all" },
     log: createLog("info", (text) => void lines.push(...text.split("\n"))),
     files: {
       "plugins/acme.json": {
@@ -91,7 +109,7 @@ const applies = (...names: string[]) =>
   until(async () => {
     const rules = await listPolicyRules(gateway.store);
     const applied = snapshot().policies?.find({ accountId: "any", keyId: "any" }, "acme/chat") ?? [];
-    return rules.length === names.length && names.every((name) => applied.some((one) => one.name === name)) === true;
+    return applied.length === rules.length && names.every((name) => applied.some((one) => one.name === name));
   });
 
 /** Puts policies into the plugins folder, and has them apply to all calls. */
@@ -113,7 +131,7 @@ function writePolicy(name: string, code: string): void {
 }
 
 beforeEach(async () => {
-  Object.assign(upstream, { text: said, piece: 5, seen: [] });
+  Object.assign(upstream, { text: said, piece: 5, called: undefined, seen: [] });
   for (const { id } of await listPolicyRules(gateway.store)) {
     await removePolicyRule(gateway.store, { by, accountId: eachAccount, id }, Date.now());
   }
@@ -341,4 +359,79 @@ test("policies run in their order, each on the text of the one before, and the f
     third: `request: () => { throw new Error("it is not asked"); }`,
   });
   expect(await ask("chat", false)).toMatchObject({ status: 400, error: { code: "content_policy_violation" } });
+});
+
+test("the content log has the request as it was sent, and it and the stored response have the answer as its client got it", async () => {
+  await usePolicies({
+    "mask-both": `${mask}, request: (texts) => ({ result: "replace", texts: texts.filter(({ role }) => role === "user")
+      .map(({ path, text }) => ({ path, text: text.replaceAll("${word}", "[project]") })) })`,
+  });
+  const origin = new URL(gateway.baseUrl).origin;
+  const accountId = (await gateway.app.accounts.find("test@example.org"))?.id as string;
+  const cookie = await enterAs(gateway.store, { accountId, role: "member" }, Date.now());
+  for (const stream of [false, true]) {
+    const response = await gateway.post("/responses", { model: "acme/chat", stream, input: `About ${word}` });
+    const text = await response.text();
+    const responseId = /"id":"(resp_[^"]+)"/.exec(text)?.[1] as string;
+    const headers = { authorization: `Bearer ${gateway.key}` };
+    const stored = await (await fetch(`${gateway.baseUrl}/responses/${responseId}`, { headers })).text();
+    expect(stored).toContain(masked);
+    expect(stored).not.toContain(word);
+    await gateway.app.flush();
+    const id = response.headers.get("x-request-id");
+    const shown = await fetch(`${origin}/dashboard/api/requests/${id}/content`, {
+      method: "POST",
+      headers: { cookie, origin },
+    });
+    expect(await shown.json()).toMatchObject({
+      request: [{ role: "user", text: "About [project]" }],
+      answer: [{ role: "assistant", text: masked }],
+    });
+  }
+});
+
+test("the arguments of a tool call in a stream are looked at once they are whole, and stay JSON", async () => {
+  upstream.called = JSON.stringify({ at: `the ${word} of 2026` });
+  await usePolicies({ "mask-calls": mask });
+  const read = async () => {
+    const { path, body } = clients.chat;
+    const tools = [{ type: "function", function: { name: "look", parameters: { type: "object", properties: {} } } }];
+    const text = await (await gateway.post(path, { ...body(true, "Hello"), tools })).text();
+    const deltas = text
+      .split("\n")
+      .filter((line) => line.startsWith("data: {"))
+      .map((line) => JSON.parse(line.slice(6)).choices[0]);
+    const calls = deltas.flatMap((choice) => choice?.delta.tool_calls ?? []);
+    return { calls, end: deltas.flatMap((choice) => choice?.finish_reason ?? []).at(-1) };
+  };
+  for (const piece of [1, 3, 100]) {
+    upstream.piece = piece;
+    const { calls, end } = await read();
+    expect(calls).toMatchObject([
+      { id: "call_1", function: { name: "look", arguments: '{"at":"the [project] of 2026"}' } },
+    ]);
+    expect(end).toBe("tool_calls");
+  }
+  await usePolicies({
+    "break-calls": `answer: (texts) => ({ result: "replace", texts: texts.map(({ path }) => ({ path, text: "{" })) })`,
+  });
+  expect(await read()).toEqual({ calls: [], end: "content_filter" });
+});
+
+test("a call that no rule is about has no guard, and one that a rule is about keeps its own", async () => {
+  expect(snapshot().policies).toBeUndefined();
+  expect(await ask("chat", false)).toMatchObject({ status: 200, text: said });
+  const rule = {
+    by,
+    accountId: eachAccount,
+    policy: "elsewhere",
+    model: "other",
+    position: 0,
+    on_failure: "closed",
+  } as const;
+  await createPolicyRule(gateway.store, rule, Date.now());
+  await until(() => snapshot().policies !== undefined);
+  expect(snapshot().policies?.find({ accountId: "any", keyId: "any" }, "acme/chat")).toBeUndefined();
+  expect(await ask("chat", true)).toMatchObject({ status: 200, text: said });
+  expect((await rowOf("")).detail.policies).toBeUndefined();
 });
