@@ -298,7 +298,7 @@ export class PluginManager {
     return [...byName.values()];
   }
 
-  /** One policy per name: that of the first file. */
+  /** One policy per name: the policy of the first file. */
   #choosePolicies(duplicates: PluginState[]): ReadonlyMap<string, Policy> {
     const files = new Map<string, PluginFile>();
     const policies = new Map<string, Policy>();

@@ -145,7 +145,7 @@ export async function removePolicyRule(
   });
 }
 
-/** Lists the rules: those of the gateway first, each owner's in their order. @param accountIds Absent: all rules. */
+/** Lists the rules of the gateway, then the rules of each account, in their order. @param accountIds Absent: all rules. */
 export async function listPolicyRules(
   { db }: Pick<Store, "db">,
   accountIds?: readonly string[],

@@ -31,7 +31,7 @@ export class PolicyRules {
   readonly #policies: ReadonlyMap<string, Policy>;
 
   constructor(rules: readonly PolicyRule[], policies: ReadonlyMap<string, Policy>) {
-    // Rules of the gateway come before those of an account, whose own order cannot go around them.
+    // Rules of the gateway come first: an account cannot put its own rules before them.
     const rank = ({ accountId, keyId }: PolicyRule) => (accountId === "" ? 0 : keyId === "" ? 1 : 2);
     this.#rules = rules.toSorted((a, b) => rank(a) - rank(b) || a.order - b.order || (a.policy < b.policy ? -1 : 1));
     this.#policies = policies;

@@ -1,6 +1,6 @@
 /**
- * The texts of a request or an answer. Every text is found unless its member is known to have none, so a new field is looked at
- * before anybody lists it here.
+ * The texts of a request or an answer. Every member is looked at unless it is listed here as one without text, so a new
+ * field is looked at too.
  */
 import type { PolicyText, PolicyTextKind } from "../../provider/index.ts";
 

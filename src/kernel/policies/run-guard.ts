@@ -146,7 +146,7 @@ export class RunGuard implements Guard {
     return runPolicy(policy, phase, { texts, context, now: this.#now });
   }
 
-  /** @param adds Whether it adds to what the policy did before. */
+  /** @param adds Whether its count is added to an equal record. */
   #record(
     { name }: AppliedPolicy,
     phase: Phase,

@@ -14,7 +14,7 @@ export type PolicyOutcome =
     }
   | { readonly result: "failed"; readonly label: PolicyFailure; readonly count: number };
 
-/** Why a look failed: its file is missing, its time was up, it threw, its result is none, or it is paused after failures. */
+/** Why a look failed: its file is missing, its time was up, it threw, its result is invalid, or it is paused after failures. */
 export type PolicyFailure = "missing" | "timeout" | "error" | "bad_result" | "paused" | "held_too_long";
 
 const failuresMax = 5;
