@@ -329,7 +329,8 @@ describe("a policy that fails", () => {
     await usePolicies({ broken: failures.throws });
     for (let call = 0; call < 6; call++) expect((await ask("chat", false)).status).toBe(503);
     await until(() => lines.some((line) => line.includes('"label":"paused"')));
-    expect(lines.filter((line) => line.includes('"label":"error"'))).toHaveLength(5);
+    const failing = lines.filter((line) => line.includes('"broken"') && line.includes('"label":"error"'));
+    expect(failing).toHaveLength(5);
     lines.length = 0;
     writePolicy("broken", `request: () => ({ result: "allow" })`.padEnd(200));
     await until(() => lines.some((line) => isLoaded(line, "broken")));
