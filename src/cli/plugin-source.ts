@@ -39,6 +39,7 @@ export async function loadPluginAt(path: string): Promise<LoadedPlugin> {
   const name = folder === undefined ? basename(entry, ending) : basename(folder);
   const kind = ending === ".json" ? "manifest" : "code";
   const label = folder === undefined ? basename(entry) : `${name}/${basename(entry)}`;
-  const plugin = await loadSource({ name, label, entry, kind, root: folder, fingerprint: "" }, loadCode);
-  return { plugin, entry, isFolder: folder !== undefined };
+  const loaded = await loadSource({ name, label, entry, kind, root: folder, fingerprint: "" }, loadCode);
+  if (loaded.plugin === undefined) throw new UsageError(`${path} is a policy, expected a plugin of a provider`);
+  return { plugin: loaded.plugin, entry, isFolder: folder !== undefined };
 }

@@ -42,7 +42,19 @@ export interface CallDetail {
   readonly cache_marks?: Exclude<CacheMarks, "client" | "off"> | undefined;
   /** The provider's own word on its prompt cache, such as `tools_changed`. */
   readonly cache?: string | undefined;
+  /** The results of policies; absent: each let everything pass. */
+  readonly policies?: readonly PolicyDetail[] | undefined;
   /** The claim `sub` of the caller's token (JWT), and the customer that they called for. */
   readonly subject?: string | undefined;
   readonly end_user?: string | undefined;
+}
+
+/** A result of a policy in a call, without any text. */
+export interface PolicyDetail {
+  readonly policy: string;
+  readonly phase: "request" | "answer";
+  readonly result: "allow" | "deny" | "replace" | "failed";
+  /** The policy's name for what it found, or why it failed. */
+  readonly label?: string | undefined;
+  readonly count: number;
 }

@@ -8,6 +8,7 @@ export const errorTable = {
   invalid_request: { status: 400, type: "invalid_request_error" },
   model_not_found: { status: 400, type: "invalid_request_error" },
   context_length_exceeded: { status: 400, type: "invalid_request_error" },
+  content_policy_violation: { status: 400, type: "invalid_request_error" },
   request_too_large: { status: 400, type: "invalid_request_error" },
   invalid_api_key: { status: 401, type: "invalid_request_error" },
   invalid_session: { status: 401, type: "invalid_request_error" },

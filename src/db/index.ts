@@ -54,6 +54,7 @@ export type {
   GroupRolesTable,
   MarkupsTable,
   ModelLimitsTable,
+  PoliciesTable,
   RefusalsTable,
   Role,
   RoleLimitsTable,

@@ -41,6 +41,7 @@ export interface Database {
   budgets: BudgetsTable;
   model_limits: ModelLimitsTable;
   markups: MarkupsTable;
+  policies: PoliciesTable;
   role_limits: RoleLimitsTable;
   opening_balances: OpeningBalancesTable;
   /**
@@ -228,6 +229,23 @@ export interface ModelLimitsTable {
   requests_per_minute: number | null;
   tokens_per_minute: number | null;
   concurrent_calls: number | null;
+  created_at: number;
+}
+
+/** Where policies apply. */
+export interface PoliciesTable {
+  id: string;
+  /** Empty: every account. */
+  account_id: string;
+  /** Empty: every key. */
+  key_id: string;
+  /** The id of a model; empty: every model. */
+  model: string;
+  /** The name of the policy. */
+  policy: string;
+  /** Lower figures come first. */
+  position: number;
+  on_failure: "closed" | "open";
   created_at: number;
 }
 

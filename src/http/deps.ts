@@ -59,7 +59,7 @@ export interface HttpDeps extends ModuleHooks {
   readonly keyCallers?: Pick<KeyCallers, "note" | "freshen"> | undefined;
   readonly kernel: Kernel;
   /** The plugins loaded now, and whether answers are simulated. */
-  readonly snapshot: () => Pick<PluginSnapshot, "plugins" | "states" | "sandbox" | "warnings">;
+  readonly snapshot: () => Pick<PluginSnapshot, "plugins" | "policies" | "states" | "sandbox" | "warnings">;
   /** Actions of administrators on providers. */
   readonly providers: Providers;
   /** The operator's own rows. */

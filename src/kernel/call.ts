@@ -16,6 +16,7 @@ import {
   type GatewayError,
   type Hold,
   type Meters,
+  type PolicyDetail,
   UpstreamError,
   type UsageSource,
 } from "../contract/index.ts";
@@ -391,6 +392,16 @@ const unsettled: RunOutcome = {
   unbelievedNanodollars: undefined,
 };
 
+/** The policies of a run, as its other parts see them. */
+export interface Guard {
+  /** The client's sink behind the policies; absent for a whole answer, and for a stream without text. */
+  readonly sink: ChatSink | undefined;
+  /** A record for each result of each policy. */
+  readonly records: readonly PolicyDetail[];
+  /** Texts of the request were replaced. */
+  readonly hasReplaced: boolean;
+}
+
 /** One model that is tried for a call, with one row in the ledger. */
 export class ModelRun<C extends Capability = Capability> {
   readonly call: ClientCall<C>;
@@ -411,6 +422,8 @@ export class ModelRun<C extends Capability = Capability> {
   readonly usageMeter: UsageMeter;
   /** The requests to its routes, in order. Each adds itself. */
   readonly attempts: Attempt[] = [];
+  /** Absent: no policy applies. */
+  readonly guard: Guard | undefined;
 
   /** The most that the run can use, and the basis of its hold. Written by `admit`. */
   bounds: RunBounds = unbounded;
@@ -453,12 +466,17 @@ export class ModelRun<C extends Capability = Capability> {
   constructor(
     call: ClientCall<C>,
     candidate: Pick<Candidate, "modelEntry" | "isSuccession"> & Partial<Pick<Candidate, "name">>,
-    { usageMeterOf, isLast = true }: { usageMeterOf(run: ModelRun<C>): UsageMeter; isLast?: boolean },
+    {
+      usageMeterOf,
+      isLast = true,
+      guard,
+    }: { usageMeterOf(run: ModelRun<C>): UsageMeter; isLast?: boolean; guard?: Guard | undefined },
   ) {
     this.call = call;
     const { length } = call.runs;
     this.ledgerId = length === 0 ? call.id : `${call.id}-${length + 1}`;
     this.isLast = isLast;
+    this.guard = guard;
     this.isSuccession = candidate.isSuccession === true;
     this.modelEntry = candidate.modelEntry;
     this.price = priceFor(candidate.modelEntry, call.request.caller);
@@ -472,12 +490,14 @@ export class ModelRun<C extends Capability = Capability> {
     return this.call.request.caller;
   }
 
+  /** Where its stream goes: through the policies, to the client. */
   get sink(): SinkOf<C> | undefined {
-    return this.call.request.sink;
+    return (this.guard?.sink as SinkOf<C> | undefined) ?? this.call.request.sink;
   }
 
+  /** Absent where policies apply: they look at the uniform format. */
   get passthrough(): Passthrough | undefined {
-    return this.call.request.passthrough;
+    return this.guard === undefined ? this.call.request.passthrough : undefined;
   }
 
   get isLarge(): boolean {

@@ -1,3 +1,4 @@
+export { classifyAttempt } from "./attempt-end.ts";
 export {
   Attempt,
   type CallMemoryBounds,
@@ -17,6 +18,7 @@ export { countTokens } from "./normalize/tokenizer.ts";
 export { LoadShedder, type Slot } from "./overload.ts";
 export { Passthrough } from "./passthrough.ts";
 export { runCall } from "./pipeline.ts";
+export type { PolicyRule } from "./policies/policy-rules.ts";
 export { isProbed, type ProbeResult, probe } from "./probe.ts";
 export { MemoryTurns } from "./prompt-cache/memory-turns.ts";
 export { PromptCaching } from "./prompt-caching.ts";

@@ -20,6 +20,7 @@ import { speechCapability } from "./capabilities/speech.ts";
 import { transcriptionCapability, translationCapability } from "./capabilities/transcription.ts";
 import { toClientError, withEarlierFailures } from "./client-error.ts";
 import { isOfModel, mayFallBack, recordLateFailure } from "./failover.ts";
+import { RunGuard } from "./policies/run-guard.ts";
 import type { Candidate, Candidates } from "./routing/registry.ts";
 import { createUsageMeter, forgiveUnbegun, recordOwed, settle } from "./settlement.ts";
 import type { CapabilityHandler, Kernel } from "./types.ts";
@@ -61,9 +62,10 @@ export async function runCall<C extends Capability>(
     const isLast = index === candidates.length - 1;
     const record = (ms: number) =>
       candidate.speeds?.record(candidate.name, ms, { nowMs: kernel.now(), isStream: sink !== undefined });
-    const run = new ModelRun(call, candidate, { usageMeterOf, isLast });
+    const guard = createGuard(kernel, call, candidate);
+    const run = new ModelRun(call, candidate, { usageMeterOf, isLast, guard });
     try {
-      const answer = await runModel(kernel, run, handler);
+      const answer = await runModel(kernel, run, { handler, guard });
       record((run.firstByteMs === undefined ? kernel.now() : startedMs + run.firstByteMs) - beganMs);
       return answer;
     } catch (error) {
@@ -77,10 +79,17 @@ export async function runCall<C extends Capability>(
   throw new TypeError("There is no model to try");
 }
 
+/** The policies that apply to a model of a call; `undefined` where none does. */
+function createGuard({ registry, now }: Kernel, call: ClientCall, { modelEntry }: Candidate): RunGuard | undefined {
+  const model = modelEntry.model.id;
+  const applied = registry.policies?.find(call.request.caller, model);
+  return applied && new RunGuard(call, { model, applied, now });
+}
+
 async function runModel<C extends Capability>(
   kernel: Kernel,
   run: ModelRun<C>,
-  handler: CapabilityHandler<C>,
+  { handler, guard }: { handler: CapabilityHandler<C>; guard: RunGuard | undefined },
 ): Promise<ExchangeAnswer<C>> {
   const { call } = run;
   try {
@@ -88,6 +97,7 @@ async function runModel<C extends Capability>(
     const validating = handler.validate(run, kernel);
     const request = validating instanceof Promise ? await validating : validating;
     if (request !== undefined) run.request = request;
+    if (guard !== undefined) await guard.checkRequest(run);
     if (run.isLarge) await nextTurn();
     validateByPlugins(run);
     if (run.isLarge) await nextTurn();
@@ -101,7 +111,8 @@ async function runModel<C extends Capability>(
     if (run.isLarge) await nextTurn();
     watch = PromptWatch.begin(kernel, run);
     // A plugin that ignores its signal, or a client that stops reading, does not keep the call from settling.
-    const answer = await call.untilCancelled(handler.execute(kernel, run));
+    const answering = handler.execute(kernel, run);
+    const answer = await call.untilCancelled(guard?.checkAnswer(kernel, run, answering) ?? answering);
     run.attempt?.route.health.onSuccess(run.caller.accountId);
     if (call.clientLeft) recordDisconnect(run);
     return answer;

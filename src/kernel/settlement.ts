@@ -267,10 +267,11 @@ function describeMeters(meters: Meters): string {
 
 /** JSON of the {@link CallDetail}; undefined when there is nothing to tell. */
 function formatCallDetail(run: ModelRun, { registry }: Pick<Kernel, "registry">, tier?: string): string | undefined {
-  const { call, sink, answer, error, attempts, ignored, lowered, paused, cacheMarks } = run;
+  const { call, sink, answer, error, attempts, ignored, lowered, paused, cacheMarks, guard } = run;
   const { finishReasons } = answer;
   const { warnings } = call;
   const { caller, body } = call.request;
+  const policies = guard?.records.filter(({ result, label }) => result !== "allow" || label !== undefined);
   const failedAttempts: FailedAttempt[] = [];
   for (const attempt of attempts) if (attempt.endedMs !== undefined) failedAttempts.push(describeFailure(attempt));
   const detail: CallDetail = {
@@ -286,6 +287,7 @@ function formatCallDetail(run: ModelRun, { registry }: Pick<Kernel, "registry">,
     warnings: warnings.length === 0 ? undefined : warnings,
     cache_marks: cacheMarks === "client" || cacheMarks === "off" ? undefined : cacheMarks,
     cache: answer.cacheReport?.reason,
+    policies: policies?.length ? policies : undefined,
     subject: caller.token?.subject,
     end_user: caller.token?.endUser,
   };

@@ -1,4 +1,3 @@
-export { attemptOutcome } from "./attempt-outcome.ts";
 export type { LoggedEvent, LogSink } from "./log.ts";
 export type { GatewaySnapshot } from "./metrics/gateway-metrics.ts";
 export type { ScrapedMetric } from "./metrics/scraped-metrics.ts";

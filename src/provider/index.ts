@@ -10,6 +10,7 @@ export * from "./model-facts.ts";
 export * from "./moderation.ts";
 export * from "./passthrough.ts";
 export * from "./plugin.ts";
+export * from "./policy.ts";
 export * from "./rerank.ts";
 export * from "./socket-turns.ts";
 export * from "./speech.ts";

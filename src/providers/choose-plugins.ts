@@ -1,4 +1,4 @@
-import type { Markups, ModelEntry, Reroute } from "../kernel/index.ts";
+import type { Markups, ModelEntry, PolicyRule, Reroute } from "../kernel/index.ts";
 import { getForm, type Model, type ProviderPlugin } from "../provider/index.ts";
 
 /** Options that decide whether answers are simulated. */
@@ -19,6 +19,7 @@ export interface PluginChoices {
   reorder(plugin: ProviderPlugin): ProviderPlugin;
   readonly reroutes: readonly Reroute[];
   readonly markups: Markups;
+  readonly policyRules: readonly PolicyRule[];
 }
 
 interface Conditions {

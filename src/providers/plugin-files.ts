@@ -1,4 +1,4 @@
-import type { ProviderPlugin } from "../provider/index.ts";
+import type { Policy, ProviderPlugin } from "../provider/index.ts";
 import { contentVersion, findSources } from "./find-sources.ts";
 import { type LoadCode, loadSource } from "./load-source.ts";
 import type { FileProblem, PluginDirectory, PluginSource } from "./plugin-directory.ts";
@@ -9,6 +9,8 @@ const loadsAtOnce = 8;
 export interface PluginFile {
   readonly source: PluginSource;
   readonly plugin: ProviderPlugin | undefined;
+  /** Present where it is a policy in place of a plugin. */
+  readonly policy: Policy | undefined;
   /** Version of the plugin's files as they were loaded. */
   readonly version: string | undefined;
   readonly loadedAt: number | undefined;
@@ -71,11 +73,12 @@ export class PluginFiles {
 
   async #load(source: PluginSource, before: PluginFile | undefined): Promise<PluginFile> {
     try {
-      const plugin = await loadSource(source, this.#options.loadCode);
-      return { source, plugin, version: contentVersion(source), loadedAt: this.#options.now(), error: undefined };
+      const { plugin, policy } = await loadSource(source, this.#options.loadCode);
+      const version = contentVersion(source);
+      return { source, plugin, policy, version, loadedAt: this.#options.now(), error: undefined };
     } catch (error) {
-      const { plugin, version, loadedAt } = before ?? {};
-      return { source, plugin, version, loadedAt, error: (error as Error).message };
+      const { plugin, policy, version, loadedAt } = before ?? {};
+      return { source, plugin, policy, version, loadedAt, error: (error as Error).message };
     }
   }
 }

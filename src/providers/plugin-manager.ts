@@ -9,7 +9,7 @@ import {
   type ResumedRoutes,
   resumeRoutes,
 } from "../kernel/index.ts";
-import { getDisplayName, getRetirement, noticeDays, type ProviderPlugin } from "../provider/index.ts";
+import { getDisplayName, getRetirement, noticeDays, type Policy, type ProviderPlugin } from "../provider/index.ts";
 import { AbsenceLog, AbsentModels } from "./absent-models.ts";
 import { choosePlugins, type PluginChoices, type SandboxOptions } from "./choose-plugins.ts";
 import type { LoadCode } from "./load-source.ts";
@@ -67,6 +67,8 @@ export interface PluginSnapshot {
   readonly warnings: readonly string[];
   /** Every plugin that could be loaded, served or not, with the operator's own rows. */
   readonly plugins: readonly ProviderPlugin[];
+  /** The policies of the folders, by name. */
+  readonly policies: ReadonlyMap<string, Policy>;
 }
 
 /** A loaded plugin and the file it came from; absent when it is compiled in. */
@@ -223,11 +225,12 @@ export class PluginManager {
     const { plugins, choice, credentials } = built;
     const statuses = new Map<string, PluginStatus>();
     const absent = this.#createAbsent(plugins, (name) => statuses.get(name));
-    const { reroutes = [], markups } = this.#options.choices ?? {};
+    const { reroutes = [], markups, policyRules = [] } = this.#options.choices ?? {};
+    const policies = this.#choosePolicies(duplicates);
     const priced = markups === undefined ? built.registry : built.registry.withMarkups(markups);
     const served = priced.withAbsence(absent.explain);
     const { registry: named, problems } = this.#virtual.apply(served, plugins, absent.isAwaited);
-    const registry = named.withReroutes(reroutes, plugins);
+    const registry = named.withReroutes(reroutes, plugins).withPolicies(policyRules, policies);
     this.#memory.registry = registry;
     for (const { plugin, message } of built.refused) if (!errors.has(plugin.name)) errors.set(plugin.name, message);
     const routes = countRoutes(registry);
@@ -252,7 +255,7 @@ export class PluginManager {
     const errorsOfStates = states.flatMap(({ error }) => error ?? []);
     const warnings = [...new Set([...errorsOfStates, ...built.warnings, ...problems.map(({ message }) => message)])];
     const isConfigured = choice.isConfigured || states.some(({ status }) => status === "disabled");
-    return { registry, sandbox: choice.sandbox, isConfigured, states, warnings, plugins };
+    return { registry, sandbox: choice.sandbox, isConfigured, states, warnings, plugins, policies };
   }
 
   #createAbsent(
@@ -282,7 +285,8 @@ export class PluginManager {
     const byName = new Map<string, Candidate>();
     for (const plugin of this.#options.builtIns) byName.set(plugin.name, { plugin, file: undefined });
     const isActive = ({ source }: PluginFile) => this.#active.has(source.entry);
-    for (const file of this.#files.all.toSorted((a, b) => Number(isActive(b)) - Number(isActive(a)))) {
+    const plugins = this.#files.all.filter(({ policy }) => policy === undefined);
+    for (const file of plugins.toSorted((a, b) => Number(isActive(b)) - Number(isActive(a)))) {
       const { name, label } = file.source;
       const other = byName.get(name);
       if (other !== undefined || name === sandboxName) {
@@ -299,6 +303,24 @@ export class PluginManager {
       if (isThere && !byName.has(plugin.name)) byName.set(plugin.name, { plugin, file: undefined });
     }
     return [...byName.values()];
+  }
+
+  /** One policy per name: the policy of the first file. */
+  #choosePolicies(duplicates: PluginState[]): ReadonlyMap<string, Policy> {
+    const files = new Map<string, PluginFile>();
+    const policies = new Map<string, Policy>();
+    for (const file of this.#files.all) {
+      const { source, policy } = file;
+      if (policy === undefined) continue;
+      const other = files.get(policy.name);
+      if (other === undefined) policies.set(policy.name, policy);
+      else {
+        const message = `Cannot load ${source.label}: the policy ${policy.name} belongs to ${other.source.label}; rename one of the two`;
+        duplicates.push(describeRefused(policy.name, source.label, message));
+      }
+      files.set(policy.name, other ?? file);
+    }
+    return policies;
   }
 
   #build(
@@ -341,7 +363,9 @@ export class PluginManager {
     const { choices } = this.#options;
     if (plugins.some(({ name }) => choices?.hasUnreadableKeys(name) === true)) return true;
     if (this.#wasSandbox) return false;
-    const isUnloadable = this.#files.all.some(({ plugin }) => plugin === undefined) || this.#files.problems.length > 0;
+    const isUnloadable =
+      this.#files.all.some(({ plugin, policy }) => plugin === undefined && policy === undefined) ||
+      this.#files.problems.length > 0;
     return isUnloadable || errors.size > 0;
   }
 
@@ -383,7 +407,7 @@ export class PluginManager {
   }
 
   /** Logs each change once. */
-  #report({ warnings, states, registry, sandbox }: PluginSnapshot): void {
+  #report({ warnings, states, registry, sandbox, policies }: PluginSnapshot): void {
     const { log } = this.#options;
     if (this.#wasSandbox && !sandbox) {
       const serving = states.filter(({ status }) => status === "serving").map(({ name }) => name);
@@ -409,6 +433,11 @@ export class PluginManager {
       const key = `${origin} ${status} ${loaded_at}`;
       reported.add(key);
       if (!this.#reported.has(key)) log.info("plugin_loaded", { plugin: name, file: origin, models, status });
+    }
+    for (const { name, version } of policies.values()) {
+      const key = `policy ${name} ${version} ${this.#files.all.find(({ policy }) => policy?.name === name)?.loadedAt}`;
+      reported.add(key);
+      if (!this.#reported.has(key)) log.info("policy_loaded", { policy: name, version });
     }
     this.#reported = reported;
   }

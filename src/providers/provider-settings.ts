@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Config } from "../config/index.ts";
 import type { Database, Store } from "../db/index.ts";
-import type { Credential, Markups, Reroute } from "../kernel/index.ts";
+import type { Credential, Markups, PolicyRule, Reroute } from "../kernel/index.ts";
 import { getSecrets, type ProviderPlugin } from "../provider/index.ts";
 import { toReroute } from "./reroutes.ts";
 import { SecretBox } from "./secret-box.ts";
@@ -60,6 +60,7 @@ export class ProviderSettings {
   #sandbox: SandboxSetting | undefined;
   #reroutes: readonly Reroute[] = [];
   #markups: Markups = { gateway: undefined, providers: new Map() };
+  #policyRules: readonly PolicyRule[] = [];
   #fingerprint = "";
   #reading: Promise<unknown> = Promise.resolve();
 
@@ -78,6 +79,11 @@ export class ProviderSettings {
   /** Those that are in force, and perhaps some that have ended. */
   get reroutes(): readonly Reroute[] {
     return this.#reroutes;
+  }
+
+  /** Where policies apply. */
+  get policyRules(): readonly PolicyRule[] {
+    return this.#policyRules;
   }
 
   /** Those for accounts without one of their own. */
@@ -114,8 +120,9 @@ export class ProviderSettings {
       .where("account_id", "=", "")
       .orderBy("provider")
       .execute();
+    const policies = await db.selectFrom("policies").selectAll().orderBy("id").execute();
     const facts = keys.map(({ secret, ...key }) => ({ ...key, secret: Buffer.from(secret).toString("base64") }));
-    const fingerprint = JSON.stringify([rows, facts, sandbox, reroutes, markups]);
+    const fingerprint = JSON.stringify([rows, facts, sandbox, reroutes, markups, policies]);
     if (fingerprint === this.#fingerprint) return false;
     this.#rows = new Map(rows.map((row) => [row.name, toRow(row)]));
     this.#keys = Map.groupBy(
@@ -124,6 +131,7 @@ export class ProviderSettings {
     );
     this.#sandbox = toSandboxSetting(sandbox?.value);
     this.#reroutes = reroutes.map(toReroute);
+    this.#policyRules = policies.map(toPolicyRule);
     this.#markups = toMarkups(markups);
     this.#fingerprint = fingerprint;
     return true;
@@ -199,6 +207,11 @@ export class ProviderSettings {
     if (this.#sandbox !== undefined) return { setting: this.#sandbox, source: "database" };
     return { setting: this.config.sandbox, source: "default" };
   }
+}
+
+function toPolicyRule(row: Database["policies"]): PolicyRule {
+  const { policy, position: order, account_id: accountId, key_id: keyId, model: modelId, on_failure: onFailure } = row;
+  return { policy, order, accountId, keyId, modelId, onFailure };
 }
 
 function toRow({ name, enabled, priority, weight, manifest, ...row }: Database["providers"]): ProviderRow {

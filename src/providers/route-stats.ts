@@ -1,5 +1,12 @@
-import { GatewayError, UpstreamError } from "../contract/index.ts";
-import { type Attempt, type CallObserver, type ClientCall, ConnectionError, type Route } from "../kernel/index.ts";
+import { UpstreamError } from "../contract/index.ts";
+import {
+  type Attempt,
+  type CallObserver,
+  type ClientCall,
+  ConnectionError,
+  classifyAttempt,
+  type Route,
+} from "../kernel/index.ts";
 import { type Failure, getOrCreate } from "./health.ts";
 
 /**
@@ -25,9 +32,6 @@ export interface Counted {
 
 const noAttempts: AttemptStats = { calls: 0, errors: 0, p50Ms: undefined, p95Ms: undefined, lastError: undefined };
 
-/** Kinds of errors caused by the request; the provider works. */
-const ofRequest = new Set(["bad_request", "context_length", "request_too_large"]);
-
 const lateErrors = new Set(["upstream_error", "upstream_timeout"]);
 
 /**
@@ -40,9 +44,6 @@ export interface AttemptListener {
 }
 
 const messageMax = 300;
-
-/** The provider answered, and works: that it does not have a model counts against the route alone. */
-const ofModel = "model_not_found";
 
 /**
  * Counts the attempts of the last minutes by route and by key, in this process. The counts are dropped with the route.
@@ -71,14 +72,15 @@ export class RouteStats implements CallObserver {
 
   attempted(attempt: Attempt): void {
     this.#next?.attempted(attempt);
-    const reason = explainFailure(attempt);
-    if (reason === "not counted") return;
+    const { health } = classifyAttempt(attempt);
+    if (health === "nothing") return;
+    const { route, key, error, hasResumed } = attempt;
+    const reason = health === "success" ? undefined : describeFailure(error);
     for (const counted of this.#countedOf(attempt)) {
       counted.window.add(this.#steadyNow(), this.#steadyNow() - attempt.startedMs, reason !== undefined);
       if (reason !== undefined) counted.lastError = { at: this.#now(), reason };
     }
-    const { route, key, error, hasResumed } = attempt;
-    if (error instanceof UpstreamError && error.kind === ofModel) return;
+    if (health === "routeFailure") return;
     const failure = reason === undefined ? undefined : toFailure(route, error, reason);
     this.#listener?.record(route.plugin.name, key?.index, failure, hasResumed);
   }
@@ -127,14 +129,9 @@ function toFailure({ keys, model }: Route, error: unknown, reason: string): Fail
   return { kind, status, message: keys.hide(providerMessage ?? message).slice(0, messageMax), model: model.id };
 }
 
-/** Why an attempt failed; `undefined` when it did not. */
-function explainFailure({ isAnswered, error, run }: Attempt): string | undefined {
-  const { cancelReason } = run.call;
-  if (cancelReason !== undefined && cancelReason !== "timeout") return "not counted";
-  if (isAnswered) return undefined;
-  if (error instanceof GatewayError) return "not counted";
+/** Describes why an attempt failed, without the provider's words. */
+function describeFailure(error: unknown): string {
   if (!(error instanceof UpstreamError)) return "the plugin failed";
-  if (ofRequest.has(error.kind) || (error.isOfRequest && error.kind !== ofModel)) return undefined;
   if (error instanceof ConnectionError) return error.message;
   return `${error.kind.replaceAll("_", " ")}${error.status === undefined ? "" : ` (status ${error.status})`}`;
 }

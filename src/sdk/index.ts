@@ -25,6 +25,9 @@ export {
   type Handler,
   type Message,
   type Model,
+  type PolicyContext,
+  type PolicyResult,
+  type PolicyText,
   type ProviderCredential,
   type ProviderPlugin,
   type RequestOf,
@@ -32,5 +35,6 @@ export {
   type UpstreamWebSocket,
 } from "../provider/index.ts";
 export { bearer, definePlugin } from "./define-plugin.ts";
+export { definePolicy } from "./define-policy.ts";
 export { openai } from "./openai.ts";
 export { readModels } from "./read-models.ts";

@@ -143,6 +143,17 @@ export {
   type TeamMember,
 } from "./people.ts";
 export {
+  changePolicyRule,
+  checkPolicyRule,
+  createPolicyRule,
+  listPolicyRules,
+  type NewPolicyRule,
+  policyRuleFields,
+  readPolicyRule,
+  removePolicyRule,
+  type StoredPolicyRule,
+} from "./policy-rules.ts";
+export {
   addNewToTeam,
   addToTeam,
   changeProject,

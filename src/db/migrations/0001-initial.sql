@@ -282,6 +282,19 @@ create table markups (
 
 create unique index markups_of_account on markups (account_id, provider);
 
+create table policies (
+  id text not null primary key,
+  account_id text not null,
+  key_id text not null,
+  model text not null,
+  policy text not null,
+  position bigint not null,
+  on_failure text not null,
+  created_at bigint not null
+);
+
+create unique index policies_of_place on policies (account_id, key_id, model, policy);
+
 create table role_limits (
   role text not null primary key,
   requests_per_minute bigint,

@@ -49,6 +49,7 @@ export function toResourceDeps(deps: HttpDeps): ResourceDeps {
     findProvider: (name) => deps.snapshot().plugins.find((plugin) => plugin.name === name)?.name,
     served,
     readServed: () => served,
+    hasPolicy: (name) => deps.snapshot().policies.has(name),
     modelIdOf: (name) => idOfModel(deps, name),
     countedModelIdOf: (name) => idOfCountedModel(deps, name),
     modelNameOf: (id) => displayNameOf(deps, id),

@@ -76,6 +76,8 @@ export async function countExchange(
   call: HttpCall,
   passthrough: Exchange["passthrough"],
 ): Promise<number | undefined> {
+  // A prompt that no policy has looked at does not leave the gateway.
+  if (deps.kernel.registry.policies?.find(call.caller, call.modelEntry.model.id) !== undefined) return undefined;
   call.passthrough = findPassthrough(deps, call, passthrough);
   return (
     call.passthrough &&

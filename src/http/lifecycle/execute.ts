@@ -114,6 +114,7 @@ export function recordEnd(deps: HttpDeps, call: ClientCall, httpRequest: Request
     first_byte_ms: run?.firstByteMs,
     duration_ms: deps.kernel.now() - request.startedMs,
     attempts: call.attempts,
+    policies: run?.guard?.records.length ? run.guard.records : undefined,
     tried: failures.length === 0 ? undefined : failures,
     // A plugin words them, and may quote its provider: the request log has them.
     warnings: warnings.length === 0 ? undefined : warnings.length,

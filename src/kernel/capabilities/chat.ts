@@ -237,7 +237,8 @@ export const chatCapability: CapabilityHandler<"chat"> = {
   },
 
   async execute(kernel, run) {
-    const { id, openedAt, protocol, passthrough, sink } = run.call.request;
+    const { id, openedAt, protocol } = run.call.request;
+    const { passthrough, sink } = run;
     const opened = await withFailover<ChatRequest, OpenedChat | OpenedPassthrough>(kernel, run, {
       requestFor: (model) => (protocol === "chat" ? withDefaults(run.request, model) : run.request),
       run: passthrough === undefined ? openChat : createOpener(run, passthrough, openChat),

@@ -18,8 +18,10 @@ import {
   type Model,
   type ModelParts,
   membersMax,
+  type Policy,
   type ProviderPlugin,
 } from "../../provider/index.ts";
+import { type PolicyRule, PolicyRules } from "../policies/policy-rules.ts";
 import {
   type CircuitBreakerOptions,
   type CircuitState,
@@ -203,6 +205,7 @@ interface RegistryParts {
   readonly explainAbsence?: ExplainAbsence | undefined;
   readonly reroutes?: Reroutes;
   readonly unserved?: ReadonlyMap<string, UnservedModel>;
+  readonly policies?: PolicyRules | undefined;
 }
 
 /** All models that can be served. Immutable: a change makes a new registry. */
@@ -215,16 +218,25 @@ export class Registry {
   readonly #reroutes: Reroutes;
   /** Models that nothing serves now, by their names: a re-route may answer for them. */
   readonly #unserved: ReadonlyMap<string, UnservedModel>;
+  /** The policies of calls; absent: no call has one. */
+  readonly policies: PolicyRules | undefined;
 
   constructor(
     models: ReadonlyMap<string, ModelEntry>,
-    { virtualModels = new Map(), explainAbsence, reroutes = new Reroutes(), unserved = new Map() }: RegistryParts = {},
+    {
+      virtualModels = new Map(),
+      explainAbsence,
+      reroutes = new Reroutes(),
+      unserved = new Map(),
+      policies,
+    }: RegistryParts = {},
   ) {
     this.#models = models;
     this.virtualModels = virtualModels;
     this.#explainAbsence = explainAbsence;
     this.#reroutes = reroutes;
     this.#unserved = unserved;
+    this.policies = policies;
     const byName = new Map<string, ModelEntry>();
     for (const modelEntry of models.values()) {
       // The first model keeps an alias: a plugin file added later does not redirect a name that clients know.
@@ -283,9 +295,14 @@ export class Registry {
     return this.#with({}, new Map(models));
   }
 
+  /** Returns a registry with the same models, whose calls have these policies. */
+  withPolicies(rules: readonly PolicyRule[], policies: ReadonlyMap<string, Policy>): Registry {
+    return rules.length === 0 ? this : this.#with({ policies: new PolicyRules(rules, policies) });
+  }
+
   #with(parts: RegistryParts, models = this.#models): Registry {
-    const { virtualModels } = this;
-    const own = { virtualModels, explainAbsence: this.#explainAbsence, reroutes: this.#reroutes };
+    const { virtualModels, policies } = this;
+    const own = { virtualModels, policies, explainAbsence: this.#explainAbsence, reroutes: this.#reroutes };
     return new Registry(models, { ...own, unserved: this.#unserved, ...parts });
   }
 

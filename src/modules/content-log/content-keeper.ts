@@ -74,7 +74,10 @@ export class ContentKeeper {
     setImmediate(() => {
       try {
         const send = this.#deps.sink?.prepare(call as unknown as ClientCall);
-        this.#add(copy.request, { request: readRequestContent(copy.request), answer: copy.toTurns(answer) }, send);
+        const { guard, request: body } = call.run as NonNullable<typeof call.run>;
+        // Text that a policy took out of the request is not kept.
+        const checkedRequest = guard?.hasReplaced ? { ...copy.request, body, passthrough: undefined } : copy.request;
+        this.#add(copy.request, { request: readRequestContent(checkedRequest), answer: copy.toTurns(answer) }, send);
       } catch (error) {
         this.#lose(1, error);
       }

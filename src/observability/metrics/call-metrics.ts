@@ -1,7 +1,20 @@
 import { Counter, Histogram, type Registry } from "prom-client";
-import { type ErrorCode, type MeterName, type Meters, meterTable, nanodollarsPerUsd } from "../../contract/index.ts";
-import type { Attempt, CallObserver, ClientCall, ModelRun, UnrunCall } from "../../kernel/index.ts";
-import { attemptOutcome } from "../attempt-outcome.ts";
+import {
+  type ErrorCode,
+  type MeterName,
+  type Meters,
+  meterTable,
+  nanodollarsPerUsd,
+  type PolicyDetail,
+} from "../../contract/index.ts";
+import {
+  type Attempt,
+  type CallObserver,
+  type ClientCall,
+  classifyAttempt,
+  type ModelRun,
+  type UnrunCall,
+} from "../../kernel/index.ts";
 
 const durationSeconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 const firstByteSeconds = durationSeconds.filter((bound) => bound <= 30);
@@ -10,6 +23,8 @@ const firstByteSeconds = durationSeconds.filter((bound) => bound <= 30);
 const other = "other";
 /** Bounds memory when names come and go with reloads; more than any catalogue has. */
 const seriesMax = 5000;
+
+const policySeriesMax = 500;
 
 const callLabels = ["capability", "model", "plugin"] as const;
 const modelLabels = ["model", "plugin"] as const;
@@ -29,6 +44,7 @@ export class CallMetrics implements CallObserver {
   readonly #options: CallMetricsOptions;
   readonly #series = new Set<string>();
   readonly #plugins = new Set<string>();
+  readonly #policySeries = new Set<string>();
 
   constructor(registry: Registry, options: CallMetricsOptions) {
     this.#metrics = registerCallMetrics(registry);
@@ -38,7 +54,7 @@ export class CallMetrics implements CallObserver {
   attempted(attempt: Attempt): void {
     const { name } = attempt.route.plugin;
     const plugin = addWithin(seriesMax, this.#plugins, name) ? name : other;
-    this.#metrics.attempts.inc({ plugin, outcome: attemptOutcome(attempt) });
+    this.#metrics.attempts.inc({ plugin, outcome: classifyAttempt(attempt).outcome });
     this.#metrics.upstreamDuration.observe({ plugin }, (this.#options.now() - attempt.startedMs) / 1000);
   }
 
@@ -55,6 +71,7 @@ export class CallMetrics implements CallObserver {
     const miss = run?.outcome.cache?.miss;
     if (miss !== undefined) this.#metrics.cacheMisses.inc({ kind: miss.kind });
     if (unbelieved !== undefined) this.#metrics.unbelieved.inc(labels, unbelieved / nanodollarsPerUsd);
+    for (const { guard } of call.runs) if (guard !== undefined) this.#countPolicies(guard.records);
     this.#metrics.duration.observe({ capability, ...labels }, (this.#options.now() - startedMs) / 1000);
     if (sink !== undefined && firstByteMs !== undefined) {
       this.#metrics.firstByte.observe({ capability, ...labels }, firstByteMs / 1000);
@@ -92,6 +109,14 @@ export class CallMetrics implements CallObserver {
     this.#metrics.providerCost.inc(labels, (providerCostNanodollars ?? 0) / nanodollarsPerUsd);
     const isExceeded = heldNanodollars > 0 && costNanodollars !== undefined && costNanodollars > heldNanodollars;
     this.#metrics.holdExceeded.inc(labels, isExceeded ? 1 : 0);
+  }
+
+  /** The names are those of files and the labels those in their code, which may have any number of them. */
+  #countPolicies(records: readonly PolicyDetail[]): void {
+    for (const { policy, result, label = "" } of records) {
+      const isKnown = addWithin(policySeriesMax, this.#policySeries, `${policy} ${result} ${label}`);
+      this.#metrics.policies.inc(isKnown ? { policy, result, label } : { policy: other, result, label: other });
+    }
   }
 
   /** Returns whether anything was used. */
@@ -170,6 +195,11 @@ function registerCallMetrics(registry: Registry) {
       "cache_misses_total",
       ["kind"],
       "Calls of sessions that read less from a prompt cache than their last turn promised, by the reason",
+    ),
+    policies: counter(
+      "policy_results_total",
+      ["policy", "result", "label"],
+      "Calls by what a policy did: allow, replace, deny or failed, and its name for what it found or why it failed",
     ),
     upstreamDuration: histogram("upstream_duration_seconds", ["plugin"], {
       help: "From the start of an attempt to the provider's response or the first chunk of a stream",

@@ -20,6 +20,7 @@ const policyBlocked = "policy_blocked";
 const rows: Record<ErrorCode, ErrorRow> = {
   invalid_request: { status: 400, type: "invalid_request_error" },
   context_length_exceeded: { status: 400, type: "invalid_request_error" },
+  content_policy_violation: { status: 400, type: policyBlocked },
   request_too_large: { status: 429, type: "rate_limit_error" },
   unsupported_media_type: { status: 415, type: "invalid_request_error" },
   invalid_api_key: { status: 401, type: "authentication_error" },

@@ -35,7 +35,7 @@ test("every example of the OpenAPI document is answered", async () => {
     const key = isManaged ? admin.key : gateway.key;
     // Limits and budgets of a project and those for each project have ids of their own.
     const isShared = path.includes("/organization/rate_limits/");
-    const isOfGateway = /\/organization\/(budgets|group_roles|markups)\//.test(path);
+    const isOfGateway = /\/organization\/(budgets|group_roles|markups|policies)\//.test(path);
     const toId = (name: string) => managed[`${isShared ? "shared_" : isOfGateway ? "gateway_" : ""}${name}`] as string;
     const place = path.replace(/\{(\w+)\}/g, (_, name: string) => toId(name));
     const response = await fetch(`${gateway.origin}${place}`, {

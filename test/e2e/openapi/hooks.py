@@ -136,7 +136,7 @@ def manage(case):
         # A project has one markup, which other requests need.
         if name == "markup_id" and ends and "/projects/" in case.operation.path:
             return value
-        if name in ("budget_id", "group_role_id", "markup_id") and "/projects/" not in case.operation.path:
+        if name in ("budget_id", "group_role_id", "markup_id", "policy_id") and "/projects/" not in case.operation.path:
             name = f"gateway_{name}"
         return (ORGANIZATION.get(f"ended_{name}") if ends else None) or ORGANIZATION.get(name, value)
 
@@ -158,6 +158,9 @@ def manage(case):
             body = body | {"max_requests_per_1_minute": 5} | ({"api_key_id": None} if "api_key_id" in body else {})
         if case.operation.path.endswith("/markups"):
             body = body | {"provider": None}
+        if "/policies" in case.operation.path:
+            # No file has it, so a closed one would refuse all calls.
+            body = body | {"on_failure": "open"} | ({"api_key_id": None} if "api_key_id" in body else {})
         if "/reroutes" in case.operation.path:
             body = reroute(case.operation.path)
         if "/alerts/" in case.operation.path or case.operation.path.endswith("/mail_server"):

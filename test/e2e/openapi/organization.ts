@@ -41,6 +41,9 @@ export async function prepareOrganization(origin: string, key: string): Promise<
     (await post(`${path}/rate_limits`, { model, max_requests_per_1_minute: 5 })).id;
   const markup = async (path: string, provider?: string) =>
     (await post(`${path}/markups`, { markup_percent: "20", ...(provider !== undefined && { provider }) })).id;
+  // Its file is missing, so a closed one would refuse all calls.
+  const policy = async (path: string, name: string) =>
+    (await post(`${path}/policies`, { policy: name, order: 1, on_failure: "open" })).id;
   const reroute = async (name: string) => (await post("/reroutes", { subject: "provider", name })).id;
   const condition = { metric: "calls", scope: "gateway", comparison: "above", threshold: "5", minutes: 60 };
   const metricRule = async () => (await post("/alerts/metric_rules", { name: "calls", ...condition })).id;
@@ -70,6 +73,10 @@ export async function prepareOrganization(origin: string, key: string): Promise<
     markup_id: await markup(`/projects/${project}`),
     gateway_markup_id: await markup("", "openai"),
     ended_gateway_markup_id: await markup("", "groq"),
+    policy_id: await policy(`/projects/${project}`, "a"),
+    ended_policy_id: await policy(`/projects/${project}`, "b"),
+    gateway_policy_id: await policy("", "c"),
+    ended_gateway_policy_id: await policy("", "d"),
     budget_id: await budget("a"),
     gateway_budget_id: await gatewayBudget("test"),
     ended_gateway_budget_id: await gatewayBudget("ended"),

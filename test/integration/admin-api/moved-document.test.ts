@@ -128,6 +128,10 @@ function makeDocument(random: Random): Document {
     budgets: budgets.map((entry) => ({ ...entry, budget_usd: "1.00" })),
     rate_limits: rateLimits.map((entry) => ({ ...entry, requests_per_minute: 5 })),
     markups: [{ markup_percent: "20" }, { account: pick(accounts).email, markup_percent: "-12.5" }],
+    policies: [
+      { policy: "no-projects", order: 1, on_failure: "open" },
+      { account: pick(accounts).email, policy: "no-cards", model: pick(models), order: 2, on_failure: "open" },
+    ],
     group_roles: some(3, (at) => ({
       ...maybe({ account: pick(accounts).email }),
       group: `group ${at}`,

@@ -94,7 +94,7 @@ async function listWrites(): Promise<{ method: string; path: string; body: unkno
 
 function fillIn(method: string, path: string): string {
   const isShared = path.startsWith("/rate_limits/");
-  const isOfGateway = path.startsWith("/budgets/") || path.startsWith("/group_roles/") || path.startsWith("/markups/");
+  const isOfGateway = /^\/(budgets|group_roles|markups|policies)\//.test(path);
   if (path.startsWith("/admin_api_keys/")) return path.replace("{key_id}", managed.admin_key_id as string);
   if (path.startsWith("/catalogue/unlisted/") && method === "DELETE") return "/catalogue/unlisted/groq";
   if (path.includes("{provider_key_id}")) {

@@ -217,6 +217,7 @@ describe("a fixed set of the table of commands is what the command takes:", () =
       to: "2026-11-02",
       A: email,
       minutes: "15",
+      order: "1",
       NAME: "new-one",
       person: email,
     };

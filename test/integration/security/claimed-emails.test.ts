@@ -184,6 +184,9 @@ describe("an e-mail that was only claimed, in the APIs,", () => {
     "PUT /v1/organization/config markups[].account": refused(({ email }) =>
       apply({ markups: [{ account: email, markup_percent: "20" }] }),
     ),
+    "PUT /v1/organization/config policies[].account": refused(({ email }) =>
+      apply({ policies: [{ account: email, policy: "no-projects", order: 1, on_failure: "open" }] }),
+    ),
     "PUT /v1/organization/config alerts[].subject": reads(({ email }) =>
       apply({ alerts: [{ rule: "metric", ...metricRule, name: "by document", subject: email }] }),
     ),
@@ -380,6 +383,10 @@ describe("an e-mail that was only claimed, in commands,", () => {
     "limit list --account": runs("limit", "list", "--account", "E"),
     "markup create --account": refused("markup", "create", "--account", "E", "--markup-percent", "20"),
     "markup list --account": runs("markup", "list", "--account", "E"),
+    "policy create --account": refused(
+      ...["policy", "create", "--account", "E", "--policy", "no-projects", "--order", "1", "--on-failure", "open"],
+    ),
+    "policy list --account": runs("policy", "list", "--account", "E"),
     "request list --account": runs("request", "list", "--account", "E"),
     "usage --account": runs("usage", "--account", "E"),
     "audit list --actor": { why: "it reads" },

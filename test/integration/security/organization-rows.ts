@@ -2,7 +2,13 @@ import { commandLine } from "../../../src/audit/index.ts";
 import { createAdminKey, createServiceAccount } from "../../../src/keys/index.ts";
 import { creditWallet } from "../../../src/ledger/index.ts";
 import { createReroute } from "../../../src/providers/index.ts";
-import { createGroupRole, eachAccount, setMarkup, setModelLimits } from "../../../src/tenants/index.ts";
+import {
+  createGroupRole,
+  createPolicyRule,
+  eachAccount,
+  setMarkup,
+  setModelLimits,
+} from "../../../src/tenants/index.ts";
 import { createBudget } from "../../support/budgets.ts";
 import type { InProcessGateway } from "../../support/in-process.ts";
 import { addDeadChannel } from "./alert-rows.ts";
@@ -70,6 +76,14 @@ export function organizationRows<Row>(
     const target = { by: commandLine, accountId, provider, basis_points: 0 };
     return (await setMarkup(parts.gateway().store, target, Date.now())).id;
   };
+  // No file has it, so it is open.
+  const aPolicy = () => ({ policy: `p${crypto.randomUUID().slice(0, 8)}`, order: 1, on_failure: "open" as const });
+  const newPolicy = async (accountId = eachAccount) => {
+    const { order: position, ...rule } = aPolicy();
+    const made = { by: commandLine, accountId, position, ...rule };
+    return (await createPolicyRule(parts.gateway().store, made, Date.now())).id;
+  };
+  const newPolicyOfMember = async () => `${member()} ${await newPolicy(member())}`;
   const newMarkupOfMember = async () => `${member()} ${await newMarkup(member())}`;
   const newGroupRole = async (accountId = eachAccount) => {
     const row = { by: commandLine, accountId, group_name: crypto.randomUUID(), role: "member" as const };
@@ -235,6 +249,16 @@ export function organizationRows<Row>(
     [`GET ${project}/markups/:markup_id`]: managed(200, { id: newMarkupOfMember }),
     [`POST ${project}/markups/:markup_id`]: managed(200, { id: newMarkupOfMember, body: { markup_percent: "1.25" } }),
     [`DELETE ${project}/markups/:markup_id`]: managed(200, { id: newMarkupOfMember }),
+    [`GET ${path}/policies`]: managed(200),
+    [`POST ${path}/policies`]: managed(200, { body: aPolicy }),
+    [`GET ${path}/policies/:policy_id`]: managed(200, { id: () => newPolicy() }),
+    [`POST ${path}/policies/:policy_id`]: managed(200, { id: () => newPolicy(), body: { order: 2 } }),
+    [`DELETE ${path}/policies/:policy_id`]: managed(200, { id: () => newPolicy() }),
+    [`GET ${project}/policies`]: managed(200, { id: member }),
+    [`POST ${project}/policies`]: managed(200, { id: newAccount, body: aPolicy }),
+    [`GET ${project}/policies/:policy_id`]: managed(200, { id: newPolicyOfMember }),
+    [`POST ${project}/policies/:policy_id`]: managed(200, { id: newPolicyOfMember, body: { order: 2 } }),
+    [`DELETE ${project}/policies/:policy_id`]: managed(200, { id: newPolicyOfMember }),
     [`GET ${path}/reroutes`]: managed(200),
     [`POST ${path}/reroutes`]: managed(200, { id: newReroute, body: { subject: "provider", name: "xai" } }),
     [`GET ${path}/reroutes/:reroute_id`]: managed(200, { id: newReroute }),

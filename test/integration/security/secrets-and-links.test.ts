@@ -251,6 +251,7 @@ function toPath(path: string): string {
     [/\/budgets\/:budget_id/, "/budgets/unknown"],
     [/\/rate_limits\/:rate_limit_id/, "/rate_limits/all"],
     [/\/markups\/:markup_id/, "/markups/unknown"],
+    [/\/policies\/:policy_id/, "/policies/unknown"],
     [/\/metric_rules\/:metric_rule_id/, "/metric_rules/unknown"],
     [/\/reroutes\/:reroute_id/, "/reroutes/unknown"],
     [/\/role_limits\/:role/, "/role_limits/member"],

@@ -75,7 +75,7 @@ export function httpOf(
   };
   const report = (error: unknown) => log.error("reported", { error });
   const store = changes.store ?? sharedStore;
-  const snapshot = () => ({ plugins, states: [], sandbox: false, warnings: [] });
+  const snapshot = () => ({ plugins, policies: new Map(), states: [], sandbox: false, warnings: [] });
   const manager = { load: async () => snapshot(), fingerprint: () => "", lookFor: () => undefined } as never;
   const providers = new Providers({ config: changes.config ?? config, store, log, now, createManager: () => manager });
   // No plugins are loaded here: those of the kernel are given.

@@ -213,6 +213,7 @@ describe("a model of the catalogue that nothing serves now", () => {
     hasUnreadableKeys: () => false,
     reorder: <Plugin>(plugin: Plugin) => plugin,
     reroutes: [],
+    policyRules: [],
     markups: { gateway: undefined, providers: new Map() },
   };
   const load = async (changes: Parameters<typeof stockOf>[1]) => {

@@ -111,6 +111,9 @@ const sentences: AuditTexts["sentences"] = {
   "model_limit.delete": (limits) => `Deleted the ${toLimitsText(limits)}`,
   "markup.set": (markup) => `Set the ${toMarkupText(markup)} to ${markup.markup_percent} %`,
   "markup.delete": (markup) => `Deleted the ${toMarkupText(markup)}`,
+  "policy.create": (rule) => `Added the ${toPolicyText(rule)}, ${rule.on_failure} when it fails`,
+  "policy.change": (rule) => `Changed the ${toPolicyText(rule)}: order ${rule.order}, ${rule.on_failure} when it fails`,
+  "policy.remove": (rule) => `Removed the ${toPolicyText(rule)}`,
   "group.create": ({ name }) => `Pushed the group “${name}”`,
   "group.change": ({ name }) => `Changed the group “${name}”`,
   "group.members": ({ added, removed }) => `Added ${added} to a group and removed ${removed}`,
@@ -246,6 +249,11 @@ const groups: readonly AuditGroup[] = [
     },
   },
   {
+    name: "policy",
+    label: "Policies",
+    actions: { create: "Policy added", change: "Policy changed", remove: "Policy removed" },
+  },
+  {
     name: "reroute",
     label: "Re-routes",
     actions: { create: "Re-route created", change: "Re-route changed", remove: "Re-route ended" },
@@ -333,6 +341,11 @@ function toLimitsText({ account, api_key_id: key, model, ...limits }: Detail): s
     [limits.concurrent_calls, "calls at once"],
   ].flatMap(([limit, unit]) => (limit === null ? [] : [`${limit} ${unit}`]));
   return `limits of ${model} for ${whose}: ${figures.join(", ")}`;
+}
+
+function toPolicyText({ policy, account, api_key_id: key, model }: Detail): string {
+  const place = key === null ? (account === null ? "the gateway" : "the account") : `the key ${key}`;
+  return `policy ${policy} of ${place}${model === null ? "" : ` for ${model}`}`;
 }
 
 function toMarkupText({ account, provider }: Detail): string {

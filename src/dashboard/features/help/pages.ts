@@ -111,6 +111,12 @@ export const helpGroups: readonly HelpGroup[] = [
         load: () => import("../../../../docs/providers.md", { with: { type: "text" } }),
       },
       {
+        name: "policies",
+        title: "Policies",
+        description: "Files that refuse requests and answers, or mask text in them",
+        load: () => import("../../../../docs/policies.md", { with: { type: "text" } }),
+      },
+      {
         name: "observability",
         title: "Observability",
         description: "Metrics, health, logs, statistics, the content log",

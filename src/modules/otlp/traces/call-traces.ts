@@ -11,8 +11,7 @@ import {
   trace,
 } from "@opentelemetry/api";
 import { UpstreamError } from "../../../contract/index.ts";
-import type { Attempt, CallObserver, ClientCall } from "../../../kernel/index.ts";
-import { attemptOutcome } from "../../../observability/index.ts";
+import { type Attempt, type CallObserver, type ClientCall, classifyAttempt } from "../../../kernel/index.ts";
 import { callAttributes, operations, providerName } from "./span-attributes.ts";
 
 interface TracedAttempt {
@@ -46,7 +45,7 @@ export class CallTraces implements CallObserver {
     const { call } = attempt.run;
     const { error } = attempt;
     const status = error instanceof UpstreamError ? error.status : undefined;
-    const traced: TracedAttempt = { attempt, endedMs: this.#now(), outcome: attemptOutcome(attempt), status };
+    const traced: TracedAttempt = { attempt, endedMs: this.#now(), outcome: classifyAttempt(attempt).outcome, status };
     const attempts = this.#attempts.get(call);
     if (attempts === undefined) this.#attempts.set(call, [traced]);
     else attempts.push(traced);

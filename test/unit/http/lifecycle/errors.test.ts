@@ -106,7 +106,7 @@ describe("an error answer", () => {
 
   test("says that answers are simulated here", async () => {
     const { ask } = httpOf([helloPlugin], {
-      snapshot: () => ({ plugins: [helloPlugin], states: [], sandbox: true, warnings: [] }),
+      snapshot: () => ({ plugins: [helloPlugin], policies: new Map(), states: [], sandbox: true, warnings: [] }),
     });
     expect((await ask("nothing")).headers.get("x-modelgate-sandbox")).toBe("true");
   });

@@ -10,6 +10,7 @@ const expected: Record<ErrorCode, [status: number, code: string]> = {
   invalid_request: [400, "invalid_prompt"],
   model_not_found: [400, "invalid_prompt"],
   context_length_exceeded: [400, "context_length_exceeded"],
+  content_policy_violation: [400, "invalid_prompt"],
   request_too_large: [400, "invalid_prompt"],
   unsupported_media_type: [400, "invalid_prompt"],
   upgrade_required: [426, "invalid_prompt"],

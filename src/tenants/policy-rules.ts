@@ -1,0 +1,208 @@
+/** Where policies apply: in the whole gateway, in an account, for a key or a model. A row names a policy, which a file defines. */
+import { randomBytes } from "node:crypto";
+import { Type } from "@sinclair/typebox";
+import type { Transaction } from "kysely";
+import { type Administrator, recordAudit } from "../audit/index.ts";
+import { GatewayError, optional, quoteValue } from "../contract/index.ts";
+import type { Database, PoliciesTable, Store, TransactionScope } from "../db/index.ts";
+import { defineFields, textOrEmpty, toJson } from "../lib/fields.ts";
+import { eachAccount } from "./budgets.ts";
+import { lockManaged } from "./roles.ts";
+
+/** The fields of a rule. Its policy and its place are fixed when it is created. */
+export const policyRuleFields = defineFields<PoliciesTable>()({
+  policy: {
+    schema: Type.String({
+      pattern: "^[a-z][a-z0-9]*(-[a-z0-9]+)*$",
+      maxLength: 100,
+      description: "The name of the policy, which is that of its file in the plugins folder",
+    }),
+    column: "policy",
+  },
+  api_key_id: {
+    schema: optional(Type.String({ minLength: 1, maxLength: 100, description: "`null`: all keys" })),
+    column: "key_id",
+    unit: textOrEmpty,
+  },
+  model: {
+    schema: optional(
+      Type.String({ minLength: 1, maxLength: 200, description: "Any name of the model; `null`: all models" }),
+    ),
+    column: "model",
+    unit: textOrEmpty,
+  },
+  order: {
+    schema: Type.Integer({ minimum: 0, maximum: 1_000_000, description: "Lower figures come first" }),
+    column: "position",
+    changes: true,
+  },
+  on_failure: {
+    schema: Type.Union([Type.Literal("closed"), Type.Literal("open")], {
+      description: "When the policy fails or its file is missing: `closed` refuses the call, `open` lets it pass",
+    }),
+    column: "on_failure",
+    changes: true,
+  },
+});
+
+/** A rule as it is stored. */
+export type StoredPolicyRule = PoliciesTable;
+type Changeable = Pick<PoliciesTable, "position" | "on_failure">;
+/** Without a key and a model it is about all. */
+export type NewPolicyRule = Pick<PoliciesTable, "policy"> &
+  Changeable &
+  Partial<Pick<PoliciesTable, "key_id" | "model">>;
+
+interface Change {
+  readonly by: Administrator;
+  /** {@link eachAccount}: every account. */
+  readonly accountId: string;
+}
+
+/** All rules are in the memory of each process. */
+const rulesMax = 1000;
+
+/** @throws {GatewayError} `invalid_request`, `not_found`, `forbidden`; `conflict` for one that is there, or too many. */
+export async function createPolicyRule(
+  store: TransactionScope,
+  { by, accountId, ...columns }: Change & NewPolicyRule,
+  now: number,
+): Promise<StoredPolicyRule> {
+  checkPolicyRule({ ...columns, account_id: accountId });
+  const row: StoredPolicyRule = {
+    id: `pol_${randomBytes(9).toString("hex")}`,
+    account_id: accountId,
+    key_id: columns.key_id ?? "",
+    model: columns.model ?? "",
+    policy: columns.policy,
+    position: columns.position,
+    on_failure: columns.on_failure,
+    created_at: now,
+  };
+  return await store.change(async (db) => {
+    if (accountId !== eachAccount) await lockManaged(db, by, accountId);
+    if (row.key_id !== "") await expectKey(db, accountId, row.key_id);
+    const { rows } = await db
+      .selectFrom("policies")
+      .select(({ fn }) => fn.countAll().as("rows"))
+      .executeTakeFirstOrThrow();
+    if (Number(rows) >= rulesMax)
+      throw new GatewayError("conflict", `There are ${rulesMax} rules of policies, the limit; remove one`);
+    const made = await db
+      .insertInto("policies")
+      .values(row)
+      .onConflict((conflict) => conflict.columns(["account_id", "key_id", "model", "policy"]).doNothing())
+      .returningAll()
+      .executeTakeFirst();
+    if (made === undefined) {
+      throw new GatewayError(
+        "conflict",
+        `The policy ${quoteValue(row.policy)} applies there already; change that rule`,
+      );
+    }
+    await record(db, by, "create", made, now);
+    return made;
+  });
+}
+
+/** @throws {GatewayError} `not_found`, `forbidden` */
+export async function changePolicyRule(
+  store: TransactionScope,
+  { by, accountId, id, changes }: Change & { readonly id: string; readonly changes: Partial<Changeable> },
+  now: number,
+): Promise<StoredPolicyRule> {
+  return await store.change(async (db) => {
+    if (accountId !== eachAccount) await lockManaged(db, by, accountId);
+    const row = await db
+      .updateTable("policies")
+      .set({ id, ...changes })
+      .where("id", "=", id)
+      .where("account_id", "=", accountId)
+      .returningAll()
+      .executeTakeFirst();
+    if (row === undefined) throw unknownRule(id);
+    await record(db, by, "change", row, now);
+    return row;
+  });
+}
+
+/** @throws {GatewayError} `not_found`, `forbidden` */
+export async function removePolicyRule(
+  store: TransactionScope,
+  { by, accountId, id }: Change & { readonly id: string },
+  now: number,
+): Promise<void> {
+  await store.change(async (db) => {
+    if (accountId !== eachAccount) await lockManaged(db, by, accountId);
+    const row = await db
+      .deleteFrom("policies")
+      .where("id", "=", id)
+      .where("account_id", "=", accountId)
+      .returningAll()
+      .executeTakeFirst();
+    if (row === undefined) throw unknownRule(id);
+    await record(db, by, "remove", row, now);
+  });
+}
+
+/** Lists the rules of the gateway, then the rules of each account, in their order. @param accountIds Absent: all rules. */
+export async function listPolicyRules(
+  { db }: Pick<Store, "db">,
+  accountIds?: readonly string[],
+): Promise<StoredPolicyRule[]> {
+  if (accountIds?.length === 0) return [];
+  let query = db.selectFrom("policies").selectAll();
+  if (accountIds !== undefined) query = query.where("account_id", "in", accountIds);
+  return await query.orderBy("account_id").orderBy("position").orderBy("id").execute();
+}
+
+/** @param accountId Absent: of any account. @throws {GatewayError} `not_found` */
+export async function readPolicyRule(
+  { db }: Pick<Store, "db">,
+  accountId: string | undefined,
+  id: string,
+): Promise<StoredPolicyRule> {
+  let query = db.selectFrom("policies").selectAll().where("id", "=", id);
+  if (accountId !== undefined) query = query.where("account_id", "=", accountId);
+  const row = await query.executeTakeFirst();
+  if (row === undefined) throw unknownRule(id);
+  return row;
+}
+
+/** @throws {GatewayError} `invalid_request` for a rule that cannot be, whatever there is. */
+export function checkPolicyRule({
+  key_id: keyId = "",
+  account_id: accountId,
+}: Partial<NewPolicyRule> & { readonly account_id?: string | undefined }): void {
+  if (keyId === "" || accountId !== eachAccount) return;
+  const message = "api_key_id: needs the project that the key belongs to";
+  throw new GatewayError("invalid_request", message, { param: "api_key_id" });
+}
+
+async function expectKey(db: Transaction<Database>, accountId: string, keyId: string): Promise<void> {
+  const key = await db
+    .selectFrom("keys")
+    .select("id")
+    .where("id", "=", keyId)
+    .where("account_id", "=", accountId)
+    .executeTakeFirst();
+  if (key !== undefined) return;
+  const message = `api_key_id: No key of the project has the id ${quoteValue(keyId)}`;
+  throw new GatewayError("invalid_request", message, { param: "api_key_id" });
+}
+
+function unknownRule(id: string): GatewayError {
+  return new GatewayError("not_found", `There is no rule of a policy with the id ${quoteValue(id)} here`);
+}
+
+function record(
+  db: Transaction<Database>,
+  by: Administrator,
+  what: "create" | "change" | "remove",
+  row: PoliciesTable,
+  now: number,
+): Promise<void> {
+  const account = row.account_id === eachAccount ? null : row.account_id;
+  const detail = { account, ...toJson(policyRuleFields, row) };
+  return recordAudit({ db }, { accountId: by.accountId, action: `policy.${what}`, subject: row.id, detail }, now);
+}
