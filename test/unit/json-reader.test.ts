@@ -34,7 +34,7 @@ const exceptions: Readonly<Record<string, readonly [places: number, reason: stri
   "src/modules/content-log/content-box.ts": [1, own],
   "src/modules/content-log/content-keeper.ts": [1, own],
   "src/db/nodes.ts": [1, own],
-  "src/http/admin-api/usage.ts": [1, own],
+  "src/http/admin-api/usage.ts": [2, own],
   "src/http/lifecycle/idempotency.ts": [1, own],
   "src/http/responses-socket/connection.ts": [1, own],
   "src/ledger/spool.ts": [1, own],

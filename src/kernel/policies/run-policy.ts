@@ -1,5 +1,5 @@
 /** One look of a policy: within its time, behind its breaker, and with a result that is checked before it counts. */
-import { isRecord } from "../../lib/json.ts";
+import { isRecord, parseJson } from "../../lib/json.ts";
 import type { Policy, PolicyContext, PolicyText } from "../../provider/index.ts";
 
 /** The result of a look, once it is checked. */
@@ -113,10 +113,5 @@ function readChanges(replaced: unknown, texts: readonly PolicyText[]): ReadonlyM
 }
 
 function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
+  return parseJson(text) !== undefined;
 }

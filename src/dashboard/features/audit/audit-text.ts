@@ -246,6 +246,7 @@ const groups: readonly AuditGroup[] = [
       remove: "Provider removed",
       key: "Provider's keys changed",
       test: "Provider tested",
+      resume: "Pauses after failures ended",
     },
   },
   {
