@@ -26,7 +26,9 @@ interface Conditions {
   hasKey(plugin: ProviderPlugin): boolean;
   /** Whether no administrator has disabled it. */
   isEnabled(plugin: ProviderPlugin): boolean;
-  /** Whether a provider is configured but cannot be used: its file is refused, or its key cannot be read. */
+  /** Whether this gateway can read none of the keys that are stored for it. */
+  hasUnreadableKeys(plugin: ProviderPlugin): boolean;
+  /** Whether a file of a provider is refused. */
   readonly isBroken?: boolean;
 }
 
@@ -40,51 +42,41 @@ export interface Choice {
 }
 
 /**
- * Whether the sandbox simulates a plugin's models. Clouds sell other providers' models under their own names, which are
- * of no use without a real provider.
+ * Whether the sandbox may simulate a plugin's models. Clouds sell other providers' models under their own names, which are
+ * of no use without a real provider. One that an administrator has added sells to callers who expect real answers.
  */
-export function isSimulated({ credential }: ProviderPlugin): boolean {
-  return getForm(credential) === undefined;
+export function isSimulated({ credential, environment }: ProviderPlugin): boolean {
+  return getForm(credential) === undefined && environment !== false;
 }
 
 /**
  * Chooses real plugins that have credentials; the sandbox only on request, or if no provider is configured and the
- * gateway listens on a loopback address. A provider that is disabled, does not answer or cannot be loaded is not
- * simulated: its callers expect real answers.
+ * gateway listens on a loopback address. A provider that is disabled, does not answer, cannot be loaded or has keys that
+ * cannot be read is not simulated: its callers expect real answers.
  *
  * @returns No plugins when there is nothing to serve.
  */
 export function choosePlugins(
   plugins: readonly ProviderPlugin[],
-  { hasKey, isEnabled, isBroken = false }: Conditions,
+  { hasKey, isEnabled, hasUnreadableKeys, isBroken = false }: Conditions,
   { setting, isLoopback, createSandbox }: SandboxOptions,
 ): Choice {
   const real = plugins.filter((plugin) => plugin.credential === "none" || hasKey(plugin));
   const served = real.filter(isEnabled);
-  const isConfigured = real.length > 0 || isBroken;
+  const isUnreadable = plugins.some(hasUnreadableKeys);
+  const isConfigured = real.length > 0 || isUnreadable || isBroken;
+  const simulated = plugins
+    .filter((plugin) => isEnabled(plugin) && isSimulated(plugin) && !hasUnreadableKeys(plugin))
+    .flatMap((plugin) => plugin.models);
   if (setting === "on") {
     const modelIds = new Set(served.flatMap((plugin) => plugin.models.map((model) => model.id)));
-    const simulated = plugins
-      .filter(isEnabled)
-      .filter(isSimulated)
-      .flatMap((plugin) => plugin.models);
     const rest = simulated.filter((model) => !modelIds.has(model.id));
     // The sandbox comes first: otherwise a file could take over the name of a simulated model.
-    return { plugins: [createSandbox(rest), ...served], sandbox: served.length === 0, isConfigured };
+    const sandbox = served.length === 0 && !isUnreadable;
+    return { plugins: [createSandbox(rest), ...served], sandbox, isConfigured };
   }
   if (isConfigured || setting === "off" || !isLoopback) return { plugins: served, sandbox: false, isConfigured };
-  return {
-    plugins: [
-      createSandbox(
-        plugins
-          .filter(isEnabled)
-          .filter(isSimulated)
-          .flatMap((plugin) => plugin.models),
-      ),
-    ],
-    sandbox: true,
-    isConfigured,
-  };
+  return { plugins: [createSandbox(simulated)], sandbox: true, isConfigured };
 }
 
 /** Whether the sandbox answers for a model. */

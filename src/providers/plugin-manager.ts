@@ -238,7 +238,8 @@ export class PluginManager {
     const servedNames = new Set(choice.plugins.map(({ name }) => name));
     const loaded = current.map(({ plugin, file }) => {
       const { name } = plugin;
-      const sandbox = servedNames.has(sandboxName) && !servedNames.has(name);
+      const isUnreadable = this.#options.choices?.hasUnreadableKeys(name) === true;
+      const sandbox = servedNames.has(sandboxName) && !servedNames.has(name) && !isUnreadable;
       const keys = credentials.get(name)?.keys.length ?? 0;
       const error = errors.get(name);
       const enabled = this.#options.choices?.isEnabled(name) ?? true;
@@ -344,8 +345,10 @@ export class PluginManager {
     const usable = plugins.filter(({ name }) => credentials.has(name));
     const { choices } = this.#options;
     const isEnabled = ({ name }: ProviderPlugin) => choices?.isEnabled(name) ?? true;
-    const isBroken = this.#isBroken(plugins, errors);
-    const chosen = choosePlugins(usable, { hasKey, isEnabled, isBroken }, this.#options.sandbox);
+    const hasUnreadableKeys = ({ name }: ProviderPlugin) => choices?.hasUnreadableKeys(name) ?? false;
+    const isBroken = this.#isBroken(errors);
+    const conditions = { hasKey, isEnabled, hasUnreadableKeys, isBroken };
+    const chosen = choosePlugins(usable, conditions, this.#options.sandbox);
     const choice = { ...chosen, plugins: chosen.plugins.map((plugin) => choices?.reorder(plugin) ?? plugin) };
     const files = new Map(candidates.map(({ plugin, file }) => [plugin.name, file?.source.label]));
     const labelOf = (name: string) =>
@@ -356,12 +359,9 @@ export class PluginManager {
   }
 
   /**
-   * Whether a configured provider cannot be used. A bad file that is added to a running sandbox does not end the
-   * sandbox.
+   * Whether a file of a provider cannot be used. A bad file that is added to a running sandbox does not end the sandbox.
    */
-  #isBroken(plugins: readonly ProviderPlugin[], errors: ReadonlyMap<string, string>): boolean {
-    const { choices } = this.#options;
-    if (plugins.some(({ name }) => choices?.hasUnreadableKeys(name) === true)) return true;
+  #isBroken(errors: ReadonlyMap<string, string>): boolean {
     if (this.#wasSandbox) return false;
     const isUnloadable =
       this.#files.all.some(({ plugin, policy }) => plugin === undefined && policy === undefined) ||

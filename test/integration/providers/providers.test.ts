@@ -210,6 +210,31 @@ describe.each(Object.keys(engines) as (keyof typeof engines)[])("over %s", (engi
     ]);
   });
 
+  test("where the sandbox is kept on, callers of a provider whose keys cannot be read get no simulated answer", async () => {
+    const store = await (await open(engine))();
+    const upstream = provider(first);
+    const node = await startNode(store, { SECRETS_KEY: secretsKey });
+    const admin = await enter(store);
+    const { send } = await useNode(node, admin.cookie);
+    await send("POST", "/sandbox", { setting: "on" });
+    await send("POST", "/providers", { name: "acme", manifest: manifestOf(upstream.baseUrl) });
+    // Before it has a key as well.
+    expect((await call(node.origin, admin.key)).status).toBeGreaterThanOrEqual(400);
+    await send("POST", "/providers/acme/keys", { key: first });
+    expect((await call(node.origin, admin.key)).status).toBe(200);
+    await node.close();
+    const other = await start(store, { SECRETS_KEY: `another-${secretsKey}` }, node.home);
+    const refused = await call(other.origin, admin.key);
+    expect([refused.status, await refused.text()]).toEqual([expect.any(Number), expect.not.stringContaining("echoes")]);
+    expect(refused.status).toBeGreaterThanOrEqual(400);
+    const ready = (await (await fetch(`${other.origin}/readyz`)).json()) as { sandbox: boolean; warnings: string[] };
+    expect([ready.sandbox, ready.warnings]).toEqual([
+      false,
+      [expect.stringContaining("cannot read its stored API keys")],
+    ]);
+    expect((await call(other.origin, admin.key, "famA-4o-mini")).headers.get("x-modelgate-sandbox")).toBe("true");
+  });
+
   test("the choice about the sandbox is kept, and the environment decides over it", async () => {
     const store = await (await open(engine))();
     const upstream = provider(first);
