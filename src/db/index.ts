@@ -64,6 +64,7 @@ export type {
 } from "./schema.ts";
 export { readSpentBudgets, type SpentBudget, spentByKey } from "./spent-budgets.ts";
 export { backupSqlite } from "./sqlite/backup-sqlite.ts";
+export { restoreSqlite } from "./sqlite/restore-sqlite.ts";
 export {
   type AbandonedCall,
   type EmbeddedStore,

@@ -189,6 +189,11 @@ export class ProviderSettings {
     return keys.length > 0 && keys.every(({ secret }) => secret === undefined);
   }
 
+  /** The providers with stored keys of which this gateway can read none. */
+  unreadableProviders(): string[] {
+    return [...this.#keys.keys()].filter((name) => this.hasUnreadableKeys(name));
+  }
+
   isEnabled(name: string): boolean {
     return this.#rows.get(name)?.isEnabled ?? true;
   }

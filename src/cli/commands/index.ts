@@ -44,7 +44,7 @@ import {
 import { requestList, requestShow } from "./request.ts";
 import { sessionEnd, sessionShow } from "./session.ts";
 import { statementShow } from "./statement.ts";
-import { backup, config, health, serve, version } from "./system.ts";
+import { backup, config, health, restore, serve, version } from "./system.ts";
 import { teamBudget, teamCreate, teamInvite, teamList, teamRemove, teamSet, teamShow } from "./team.ts";
 import { usage } from "./usage.ts";
 import { walletCredit, walletDebit, walletList, walletReverse, walletShow } from "./wallet.ts";
@@ -121,6 +121,7 @@ const own: readonly Command[] = [
   ledgerReconcile,
   auditList,
   backup,
+  restore,
   nodeList,
   health,
   config,

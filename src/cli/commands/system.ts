@@ -1,9 +1,9 @@
 import { resolve } from "node:path";
 import { describeConfig, getDatabaseFile, getLocalOrigin, makeHome } from "../../config/index.ts";
-import { backupSqlite } from "../../db/index.ts";
+import { backupSqlite, restoreSqlite } from "../../db/index.ts";
 import { defineCommand, UsageError } from "../command.ts";
 import { exitCodes } from "../exit-codes.ts";
-import { loadOffline } from "../lib/catalogue.ts";
+import { loadOffline, readProviderSettings } from "../lib/catalogue.ts";
 import { columns } from "../lib/format.ts";
 import { readLiveState } from "../lib/live-state.ts";
 
@@ -26,7 +26,8 @@ export const serve = defineCommand({
 
 export const backup = defineCommand({
   name: "backup",
-  description: "Copy the embedded database to a new file; works while the gateway runs",
+  description:
+    "Copy the embedded database to a new file; works while the gateway runs. Keep secrets.key with it: keys are encrypted by that",
   flags: {},
   args: ["FILE"],
   example: "backup modelgate-backup.db",
@@ -37,6 +38,33 @@ export const backup = defineCommand({
     const file = resolve(args.FILE);
     const bytes = backupSqlite(getDatabaseFile(config), file);
     return { json: { file, bytes }, text: `Wrote ${file}, ${bytes} bytes` };
+  },
+});
+
+export const restore = defineCommand({
+  name: "restore",
+  description: "Put a backup in the place of the embedded database, which is kept beside it; stop the gateway first",
+  flags: {},
+  args: ["FILE"],
+  example: "restore modelgate-backup.db",
+  async run(_context, { args, config, now }) {
+    if (config.databaseUrl !== undefined) {
+      throw new UsageError("Cannot restore the PostgreSQL database of DATABASE_URL: use pg_restore");
+    }
+    const backup = resolve(args.FILE);
+    makeHome(config);
+    const file = getDatabaseFile(config);
+    const previous = restoreSqlite(file, backup, new Date(now).toISOString().replace(/[-:]|\.\d+/g, ""));
+    const unreadable = (await readProviderSettings(config))?.unreadableProviders() ?? [];
+    const lines = [
+      `Restored ${file} from ${backup}`,
+      previous !== undefined && `The database that was there is ${previous}`,
+      unreadable.length > 0 &&
+        `The stored keys of ${unreadable.join(", ")} cannot be read: bring the SECRETS_KEY, or the file secrets.key, that encrypted them`,
+      "Next: modelgate ledger verify, then start the gateway",
+    ];
+    const json = { file, backup, previous: previous ?? null, unreadable_keys: unreadable };
+    return { json, text: lines.filter((line) => line !== false).join("\n") };
   },
 });
 

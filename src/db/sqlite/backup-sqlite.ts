@@ -23,10 +23,10 @@ export function backupSqlite(file: string, target: string): number {
     createPartial(partial, target);
     copyInto(file, partial);
     checkCopy(partial);
-    sync(partial);
+    syncFile(partial);
     refuseExisting(target);
     renameSync(partial, target);
-    sync(dirname(target));
+    syncFile(dirname(target));
     return statSync(target).size;
   } catch (error) {
     rmSync(partial, { force: true });
@@ -70,7 +70,8 @@ function checkCopy(path: string): void {
   }
 }
 
-function sync(path: string): void {
+/** Writes a file, or the names in a folder, to the disk. */
+export function syncFile(path: string): void {
   const descriptor = openSync(path, "r");
   try {
     fsyncSync(descriptor);

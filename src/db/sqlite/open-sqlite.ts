@@ -16,6 +16,7 @@ import type { Database } from "../schema.ts";
 import { type AbandonedCall, type EmbeddedStore, readSetting, type Store, type Synchronous } from "../store.ts";
 import { prepareUsageWriter } from "../usage-sums.ts";
 import { KyselyConnection, PlannedOnceDialect } from "./kysely-connection.ts";
+import { takeServingLock } from "./serving-lock.ts";
 import { prepareLedgerStatements, tryWrite, writeLedger } from "./write-ledger.ts";
 
 /** Syncs the platform's cached data of an open file to disk: by a thread of the platform, or synchronously. */
@@ -131,17 +132,13 @@ export async function openSqlite({
     await migrate(db, "sqlite", now);
     database.exec(`pragma busy_timeout = ${lockWaitMs}`);
     // A database in memory ends with its process, so nobody else can serve from it.
-    const takeLock = () => (file === ":memory:" ? { release() {} } : takeServingLock(`${withoutExtension(file)}.lock`));
+    const takeLock = () => (file === ":memory:" ? { release() {} } : takeServingLock(file));
     const log = synchronous === "full" && file !== ":memory:" ? new LogFile(database, `${file}-wal`) : undefined;
     return createSqliteStore({ database, connection, db, now, takeLock, log });
   } catch (error) {
     connection.close();
     throw error instanceof StoreError ? error : cannotOpen(file, error);
   }
-}
-
-function withoutExtension(file: string): string {
-  return file.replace(/\.db$/, "");
 }
 
 /** The file holds secrets, so nobody else may read it; SQLite gives its side files the same rights. */
@@ -166,34 +163,6 @@ const remedies = [
   [/EACCES|EPERM|EROFS|readonly/, "let the gateway's user write it and its folder"],
   [/not a database|malformed/, "restore a backup, or move the file away to begin with an empty database"],
 ] as const;
-
-/**
- * Takes the lock of the process that serves from a database. The lock ends with that process, however the process ends.
- * It is an exclusive transaction on an empty SQLite database next to the main one: Node and Deno have no file locks of
- * their own.
- *
- * @returns `undefined` when another process has the lock.
- */
-function takeServingLock(file: string): { release(): void } | undefined {
-  createPrivate(file);
-  const database = new DatabaseSync(file);
-  try {
-    database.exec("pragma busy_timeout = 0; begin exclusive");
-  } catch {
-    database.close();
-    return undefined;
-  }
-  return { release: () => database.close() };
-}
-
-/** Opens no file that exists: closing it would release a lock that this process has on it. */
-function createPrivate(file: string): void {
-  try {
-    closeSync(openSync(file, "ax", 0o600));
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-  }
-}
 
 /** The parts of an embedded store. */
 interface Parts {

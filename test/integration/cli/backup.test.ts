@@ -1,6 +1,8 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import {
   closeSync,
+  copyFileSync,
+  existsSync,
   mkdtempSync,
   openSync,
   readdirSync,
@@ -15,6 +17,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { getDatabaseFile } from "../../../src/config/index.ts";
 import { openStore } from "../../../src/db/index.ts";
+import { takeServingLock } from "../../../src/db/sqlite/serving-lock.ts";
 import { recordCalls } from "../../support/payers.ts";
 import { chargeOf } from "../db/facts.ts";
 import { type Bench, makeBench } from "./fixture.ts";
@@ -26,8 +29,8 @@ afterEach(() => {
   for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
 });
 
-function makeHome(env: Record<string, string> = {}) {
-  const bench = makeBench({ env });
+function makeHome(env: Record<string, string> = {}, more: Parameters<typeof makeBench>[0] = {}) {
+  const bench = makeBench({ env, ...more });
   benches.push(bench);
   const folder = mkdtempSync(join(tmpdir(), "modelgate-backup-"));
   folders.push(folder);
@@ -132,5 +135,69 @@ describe("modelgate backup", () => {
       stdout: "",
       stderr: "Cannot back up the PostgreSQL database of DATABASE_URL: use pg_dump\n",
     });
+  });
+});
+
+describe("modelgate restore", () => {
+  test("puts a backup in the place of the database, which is kept with all that was committed", async () => {
+    const { bench, target, store } = await homeWithCall();
+    await bench.run("backup", target);
+    await recordCalls(store, chargeOf("c2"));
+    await store.close();
+    const { file, previous } = await bench.json<{ file: string; previous: string }>("restore", target);
+    const idsOf = async (path: string) => {
+      const opened = await openStore({ file: path });
+      const calls = await opened.db.selectFrom("calls").select("id").orderBy("id").execute();
+      await opened.close();
+      return calls.map(({ id }) => id);
+    };
+    expect([file, await idsOf(file), await idsOf(previous)]).toEqual([getDatabaseFile(bench), ["c1"], ["c1", "c2"]]);
+    expect([statSync(file).mode & 0o777, existsSync(target)]).toEqual([0o600, true]);
+  });
+
+  test("into a home without a database makes it", async () => {
+    const { bench, target, store } = await homeWithCall();
+    await bench.run("backup", target);
+    await store.close();
+    const next = makeHome();
+    expect(await next.bench.json("restore", target)).toMatchObject({ previous: null, unreadable_keys: [] });
+    expect((await next.bench.run("ledger", "verify")).code).toBe(0);
+  });
+
+  test("names the providers whose stored keys this home cannot read", async () => {
+    const { bench, target } = makeHome({}, { stdin: async () => "sk-real" });
+    expect((await bench.run("provider", "key", "set", "acme")).code).toBe(0);
+    await bench.run("backup", target);
+    const next = makeHome();
+    const { code, stdout } = await next.bench.run("restore", target);
+    expect(code).toBe(0);
+    expect(stdout).toContain("The stored keys of acme cannot be read: bring the SECRETS_KEY");
+    copyFileSync(join(bench.home, "secrets.key"), join(next.bench.home, "secrets.key"));
+    expect((await next.bench.run("restore", target, "--json")).stdout).toContain('"unreadable_keys":[]');
+  });
+
+  test("leaves the database as it is while a gateway serves from it, and for a file that is no backup", async () => {
+    const { bench, folder, target, store } = await homeWithCall();
+    await bench.run("backup", target);
+    const file = getDatabaseFile(bench);
+    const lock = takeServingLock(file);
+    expect(await bench.run("restore", target)).toMatchObject({
+      code: 5,
+      stderr: expect.stringContaining("a gateway serves from it; stop it first"),
+    });
+    lock?.release();
+    const text = join(folder, "list.db");
+    writeFileSync(text, "This is a shopping list, not a database. ".repeat(200));
+    const half = join(folder, "half.db");
+    writeFileSync(half, readFileSync(target).subarray(0, 20_000));
+    const other = join(folder, "other.db");
+    new DatabaseSync(other).exec("create table t (a)");
+    for (const wrong of [text, half, other, join(folder, "none.db"), file]) {
+      const { code, stderr } = await bench.run("restore", wrong);
+      expect([code, stderr]).toEqual([2, expect.stringMatching(/^Cannot restore \S+: [^\n]+\n$/)]);
+    }
+    expect((await store.db.selectFrom("calls").select("id").execute()).map(({ id }) => id)).toEqual(["c1"]);
+    expect(readdirSync(bench.home).filter((name) => /before|partial/.test(name))).toEqual([]);
+    await store.close();
   });
 });

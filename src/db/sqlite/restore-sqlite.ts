@@ -1,0 +1,92 @@
+import {
+  chmodSync,
+  chownSync,
+  constants,
+  copyFileSync,
+  existsSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from "node:fs";
+import { dirname } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { GatewayError } from "../../contract/index.ts";
+import { StoreError } from "../errors.ts";
+import { syncFile } from "./backup-sqlite.ts";
+import { takeServingLock } from "./serving-lock.ts";
+
+/** The database and what SQLite keeps beside it. A log of the old database would be applied to the restored one. */
+const suffixes = ["", "-wal", "-shm"] as const;
+
+/**
+ * Puts a backup in the place of the embedded database, which is kept beside it under another name. Until the last step the
+ * database is as it was.
+ *
+ * @param stamp Part of the name of the database that was there.
+ * @returns The path of the database that was there; `undefined` without one.
+ * @throws {StoreError} When a gateway serves from the database, or files cannot be written.
+ * @throws {GatewayError} `invalid_request` when the file is no backup of a gateway, or is damaged.
+ */
+export function restoreSqlite(path: string, backup: string, stamp: string): string | undefined {
+  // The database may be on another disk, to which a link leads.
+  const file = existsSync(path) ? realpathSync(path) : path;
+  checkBackup(backup);
+  if (realpathSync(backup) === file) throw notRestorable(backup, "it is the database itself");
+  const lock = takeServingLock(file);
+  if (lock === undefined) throw new StoreError(`Cannot restore ${file}: a gateway serves from it; stop it first`);
+  const partial = `${file}.${crypto.randomUUID()}.partial`;
+  try {
+    copyFileSync(backup, partial, constants.COPYFILE_EXCL);
+    chmodSync(partial, 0o600);
+    // Root restores for the user who runs the gateway.
+    const { uid, gid } = statSync(existsSync(file) ? file : dirname(file));
+    if (uid !== process.getuid?.()) chownSync(partial, uid, gid);
+    syncFile(partial);
+    const previous = existsSync(file) ? `${file}.before-${stamp}` : undefined;
+    if (previous !== undefined && existsSync(previous)) throw new StoreError(`${previous} exists already`);
+    if (previous !== undefined) emptyLog(file);
+    // The log first: SQLite would apply it to whatever database is there.
+    for (const suffix of suffixes.toReversed()) {
+      if (previous !== undefined && existsSync(file + suffix)) renameSync(file + suffix, previous + suffix);
+    }
+    renameSync(partial, file);
+    syncFile(dirname(file));
+    return previous;
+  } catch (error) {
+    rmSync(partial, { force: true });
+    throw new StoreError(`Cannot restore ${file}: ${(error as Error).message}`, error);
+  } finally {
+    lock.release();
+  }
+}
+
+/** Writes the log into the database. One that is damaged is kept as it is. */
+function emptyLog(file: string): void {
+  try {
+    const database = new DatabaseSync(file);
+    database.exec("pragma wal_checkpoint(truncate)");
+    database.close();
+  } catch {}
+}
+
+/** A file may be anything, such as a backup that was copied in part. */
+function checkBackup(path: string): void {
+  if (!existsSync(path)) throw notRestorable(path, "there is no such file");
+  let database: DatabaseSync | undefined;
+  try {
+    database = new DatabaseSync(path, { readOnly: true });
+    const [row] = database.prepare("pragma quick_check(1)").all() as { quick_check: string }[];
+    if (row?.quick_check !== "ok") throw new Error(`it is damaged (${row?.quick_check})`);
+    const isOurs = database.prepare("select 1 from sqlite_schema where name = 'schema_versions'").get() !== undefined;
+    if (!isOurs) throw new Error("it is no database of a gateway");
+  } catch (error) {
+    throw notRestorable(path, (error as Error).message);
+  } finally {
+    database?.close();
+  }
+}
+
+function notRestorable(path: string, reason: string): GatewayError {
+  return new GatewayError("invalid_request", `Cannot restore ${path}: ${reason}`, { param: "FILE" });
+}
