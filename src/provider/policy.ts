@@ -1,15 +1,9 @@
-/** Where a text is in a request or an answer. */
-export type PolicyTextKind =
-  /** Text by people and models: messages, instructions, inputs, transcripts. */
-  | "text"
-  /** Reasoning that the client sees. */
-  | "reasoning"
-  /** The arguments of a tool call, as JSON. */
-  | "arguments"
-  /** The description of a tool, with its schema. */
-  | "tool"
-  /** Any other text, such as metadata or an address. */
-  | "other";
+/**
+ * Where a text is in a request or an answer: `text` is by people and models (messages, instructions, inputs, transcripts),
+ * `reasoning` is what the client sees of it, `arguments` are those of a tool call, as JSON, `tool` is the description of a tool
+ * with its schema, and `other` is any other text, such as metadata or an address.
+ */
+export type PolicyTextKind = "text" | "reasoning" | "arguments" | "tool" | "other";
 
 /** A text of a request or an answer in the uniform form, whatever protocol the client speaks. */
 export interface PolicyText {

@@ -18,11 +18,13 @@ export const policyRuleFields = defineFields<PoliciesTable>()({
       description: "The name of the policy, which is that of its file in the plugins folder",
     }),
     column: "policy",
+    form: { hint: "The name of its file in the plugins folder", empty: "no-projects" },
   },
   api_key_id: {
     schema: optional(Type.String({ minLength: 1, maxLength: 100, description: "`null`: all keys" })),
     column: "key_id",
     unit: textOrEmpty,
+    form: { label: "With", from: "keys", empty: "All API keys" },
   },
   model: {
     schema: optional(
@@ -30,11 +32,13 @@ export const policyRuleFields = defineFields<PoliciesTable>()({
     ),
     column: "model",
     unit: textOrEmpty,
+    form: { from: "models", empty: "All models" },
   },
   order: {
     schema: Type.Integer({ minimum: 0, maximum: 1_000_000, description: "Lower figures come first" }),
     column: "position",
     changes: true,
+    form: { hint: "Lower figures come first", initial: "10" },
   },
   on_failure: {
     schema: Type.Union([Type.Literal("closed"), Type.Literal("open")], {
@@ -42,6 +46,11 @@ export const policyRuleFields = defineFields<PoliciesTable>()({
     }),
     column: "on_failure",
     changes: true,
+    form: {
+      label: "When it fails, or its file is missing",
+      choices: { closed: "Refuse the call", open: "Let the call pass" },
+      initial: "closed",
+    },
   },
 });
 

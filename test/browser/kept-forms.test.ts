@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Locator, Page } from "playwright-core";
+import { resources } from "../../src/http/resources/index.ts";
 import { hasChromium } from "./chromium.ts";
 import { signInFirst, useDashboard } from "./dashboard.ts";
 
@@ -34,6 +35,7 @@ const creations: readonly Creation[] = [
 /** Dialogs that create something and are not opened here. */
 const elsewhere: Readonly<Record<string, string>> = {
   "New budget": "the form of the budget for everybody",
+  "Add a policy": "the form of a declaration, as that of a limit",
   "Invite to team": "only people of a team see it",
   "Save view": "nothing is sent: views are kept in the browser",
 };
@@ -45,12 +47,17 @@ function readTitles(): Set<string> {
   for (const cwd of folders) {
     for (const file of new Bun.Glob("**/*.tsx").scanSync({ cwd })) {
       const source = readFileSync(join(cwd, file), "utf8");
-      for (const [, tag = ""] of source.matchAll(/<(?:Form|Name)?Dialog\s([^<]*)/g)) {
+      for (const [, tag = ""] of source.matchAll(/<(?:Form|Name|Resource)?Dialog\s([^<]*)/g)) {
         const title = /title=(?:"[^"]*"|\{[^\n]*\}\n)/.exec(tag)?.[0] ?? "";
         for (const [, text = ""] of title.matchAll(/"((?:Add|Create|Invite|Limit|New|Save|Sell) [^"]*)"/g))
           titles.add(text);
       }
     }
+  }
+  // What has no page of its own has a form by its declaration.
+  for (const { visit } of resources) {
+    const add = visit(({ section = {} }) => (section === "own" ? undefined : section.add));
+    if (add !== undefined) titles.add(add);
   }
   return titles;
 }

@@ -56,8 +56,9 @@ function describeResource<Row extends { readonly id: string }, F extends Fields<
 
 /** The words of a section, made from the name of its thing. */
 function textsOf(name: string): SectionTexts {
+  const plural = `${name.replace(/(?<=[^aeiou])y$/, "ie")}s`;
   return {
-    title: `${toWords(name)}s`,
+    title: toWords(plural),
     about: "",
     entry: `the ${name} {}`,
     add: `New ${name}`,
@@ -65,7 +66,7 @@ function textsOf(name: string): SectionTexts {
     submit: "Save",
     saved: `The ${name} is saved`,
     none: "–",
-    empty: `No ${name}s`,
+    empty: `No ${plural}`,
     emptyOfGateway: "",
     emptyOfAccount: "",
     removal: [`Delete this ${name}?`, `Delete ${name}`, "{} is deleted.", `The ${name} is deleted`],

@@ -68,6 +68,23 @@ export const policies = defineResource<StoredPolicyRule, typeof policyRuleFields
     create: "--policy no-projects --order 10 --on-failure closed",
     change: "ID --order 20",
   },
+  section: {
+    title: "Policies",
+    about: "They look at the calls of every account, before those of an account.",
+    entry: "the policy {}",
+    add: "Add a policy",
+    form: "A policy is a file in the plugins folder. It allows requests and answers, refuses them, or replaces their texts.",
+    saved: "The policy applies from the next call on",
+    empty: "No policies",
+    emptyOfGateway: "No policy looks at all calls.",
+    emptyOfAccount: "The policies of the gateway alone look at the calls of this account.",
+    removal: [
+      "Remove this policy?",
+      "Remove policy",
+      "{} no longer looks at these calls. Its file stays.",
+      "The policy is removed",
+    ],
+  },
   eachOwner: eachAccount,
   ownerOf: ({ account_id }) => account_id,
   async resolve({ countedModelIdOf }, columns) {

@@ -22,11 +22,13 @@ const read = async () => {
 test("the dashboard reads the fields of each managed thing from its declaration, by their names in the management API", async () => {
   const data = await read();
   expect(data.map(({ name }) => name).toSorted()).toEqual([
+    "alert channel",
     "budget",
     "custom rule",
     "group role",
     "limit",
     "markup",
+    "policy",
     "re-route",
     "role",
     "voucher",
@@ -55,6 +57,7 @@ test("a managed thing without a page of its own has a section with words, and th
   const sections = data.flatMap(({ name, section }) => (section === null ? [] : [[name, section.title, section.page]]));
   expect(sections).toEqual([
     ["limit", "Limits of models", "budgets"],
+    ["policy", "Policies", "configuration"],
     ["role", "Limits by role", "budgets"],
   ]);
   const limits = data.find(({ name }) => name === "limit");

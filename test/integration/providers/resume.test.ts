@@ -88,7 +88,7 @@ describe.each(Object.keys(engines) as (keyof typeof engines)[])("a paused route 
       .selectFrom("audit")
       .select(["subject", "detail"])
       .where("action", "=", "provider.resume")
-      .orderBy("id")
+      .orderBy("at")
       .execute();
     expect(entries.map(({ subject, detail }) => [subject, JSON.parse(detail ?? "{}")])).toEqual([
       ["acme", { model: "acme/more" }],
