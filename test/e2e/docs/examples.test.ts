@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import OpenAI from "openai";
+import { type ApiDescription, writeEndpoints } from "../../../scripts/list-endpoints.ts";
 import { gatewayShell } from "./gateway-shell.ts";
 import { codeBlocks, readPage, readSection, root, tableRows } from "./pages.ts";
 
@@ -257,14 +258,25 @@ test("the headers of an answer are those of docs/api.md", async () => {
   expect(sent.toSorted()).toEqual(always.toSorted());
 });
 
+test("the endpoints of docs/management-api.md are those of the routes: if not, run bun run endpoints:list", async () => {
+  const page = readPage("docs/management-api.md");
+  const description = (await (await fetch(`${shell.gateway.origin}/openapi.json`)).json()) as ApiDescription;
+  expect(tableRows(readSection("docs/management-api.md", "## Endpoints")).length).toBeGreaterThan(80);
+  expect(writeEndpoints(page, description)).toBe(page);
+});
+
 test("the endpoints of docs/api.md and docs/management-api.md are those of the API's description", async () => {
-  const documented = ["docs/api.md", "docs/management-api.md"]
-    .flatMap((page) => tableRows(readSection(page, "## Endpoints")))
-    .flatMap(([endpoint = ""]) => {
-      // A row has all methods of its path: GET, POST /path.
-      const [, methods = "", path = ""] = /^([A-Z, ]+) (\/.+)$/.exec(endpoint) ?? [];
-      return methods.split(", ").map((method) => `${method} ${path}`);
-    });
+  // A row has all methods of its path: GET, POST /path.
+  const ofCalls = tableRows(readSection("docs/api.md", "## Endpoints")).map(([endpoint = ""]) =>
+    (/^([A-Z, ]+) (\/.+)$/.exec(endpoint) ?? []).slice(1),
+  );
+  const ofManagement = tableRows(readSection("docs/management-api.md", "## Endpoints")).map(([path, methods]) => [
+    methods,
+    `/organization${path}`,
+  ]);
+  const documented = [...ofCalls, ...ofManagement].flatMap(([methods = "", path]) =>
+    methods.split(", ").map((method) => `${method} ${path}`),
+  );
   const { paths } = (await (await fetch(`${shell.gateway.origin}/openapi.json`)).json()) as { paths: object };
   const described = Object.entries(paths)
     .filter(([path]) => path.startsWith("/v1/") && !path.startsWith("/v1/v1/"))
