@@ -41,29 +41,22 @@ function scopeOf(operations: readonly (readonly [string, Operation])[]): string 
   return [...new Set(scopes)].join(", ");
 }
 
-/** Joins the summaries of a path; those of one thing, such as "Change a key" and "Delete a key", are one. */
+/** Says what a path is: the thing that is read, and what is done that its methods do not say. */
 function describe(summaries: readonly string[]): string {
-  const verbs = new Map<string, string[]>();
-  for (const summary of summaries) {
-    // The path has its owner.
-    const [verb = "", ...rest] = summary.replace(/ of (a project|the gateway)(?!')/g, "").split(" ");
-    const thing = rest.join(" ");
-    verbs.set(thing, [...(verbs.get(thing) ?? []), verb.toLowerCase()]);
-  }
-  const texts = [...verbs].map(([thing, [first = "", ...others]]) => {
-    const last = others.pop();
-    return last === undefined ? `${first} ${thing}` : `${[first, ...others].join(", ")} or ${last} ${thing}`;
-  });
-  return texts
-    .join("; ")
-    .replace(/^list the (.+); create an? (\S.*)$/, (text, listed: string, created: string) =>
-      listed === pluralOf(created) ? `list the ${listed}, or create one` : text,
-    )
-    .replace(/^[a-z]/, (letter) => letter.toUpperCase());
+  // The path has the owner.
+  const [first = "", ...others] = summaries.map((summary) => summary.replace(/ of (a project|the gateway)(?!')/g, ""));
+  const thing = first.replace(/^(List|Retrieve) (the )?/, "");
+  const isPlain = (summary: string) => {
+    const [, changed = ""] = /^(?:Change|Create|Delete|Remove|Replace|Set|Modify) (?:the )?(.*)$/.exec(summary) ?? [];
+    return changed === thing || thing === pluralOf(changed.replace(/^an? /, ""));
+  };
+  return [thing, ...others.filter((summary) => !isPlain(summary))]
+    .map((text) => text.replace(/^[a-z]/, (letter) => letter.toUpperCase()))
+    .join(". ");
 }
 
 function toTable(rows: readonly (readonly string[])[]): string {
-  const head = ["path", "methods", "scope", "what it does"];
+  const head = ["path", "methods", "scope", "what it is"];
   const widths = head.map((name, column) => Math.max(name.length, ...rows.map((row) => row[column]?.length ?? 0)));
   const toLine = (cells: readonly string[]) =>
     `| ${cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(" | ")} |`;
