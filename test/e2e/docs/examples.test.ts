@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import OpenAI from "openai";
 import { type ApiDescription, writeEndpoints } from "../../../scripts/list-endpoints.ts";
@@ -208,6 +208,22 @@ test("the program of the management API lists the projects", async () => {
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+});
+
+test("the policy of docs/policies.md is loaded, and masks the address of its example", async () => {
+  const section = readSection("docs/policies.md", "## Mask email addresses");
+  const [policy = ""] = codeBlocks(section, "ts");
+  const [, file = ""] = /^\/\/ ~\/\.modelgate\/(.+)$/m.exec(policy) ?? [];
+  mkdirSync(join(shell.gateway.home, "plugins"), { recursive: true });
+  writeFileSync(join(shell.gateway.home, file), policy);
+  while (!shell.gateway.stderr().includes('"policy_loaded"')) await Bun.sleep(50);
+  const [commands = ""] = codeBlocks(section, "sh");
+  const [, shown = ""] = /the provider got: `(.+?)`/.exec(section) ?? [];
+  const said = await shell.follow(commands);
+  expect(said).toContain(shown);
+  expect(said).not.toContain("ada@");
+  const [rule] = JSON.parse(await shell.follow("modelgate policy list --json"));
+  await shell.follow(`modelgate policy remove ${rule.id}\nrm ~/.modelgate/${file}`);
 });
 
 test("a catalogue file changes a model while the gateway runs", async () => {
