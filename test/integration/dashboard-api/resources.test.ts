@@ -22,13 +22,15 @@ const read = async () => {
 test("the dashboard reads the fields of each managed thing from its declaration, by their names in the management API", async () => {
   const data = await read();
   expect(data.map(({ name }) => name).toSorted()).toEqual([
+    "alert channel",
     "budget",
     "custom rule",
     "group role",
     "limit",
     "markup",
+    "policy",
     "re-route",
-    "role",
+    "role limit",
     "voucher",
   ]);
   const fieldsOf = (name: string) => data.find((resource) => resource.name === name)?.fields;
@@ -55,7 +57,8 @@ test("a managed thing without a page of its own has a section with words, and th
   const sections = data.flatMap(({ name, section }) => (section === null ? [] : [[name, section.title, section.page]]));
   expect(sections).toEqual([
     ["limit", "Limits of models", "budgets"],
-    ["role", "Limits by role", "budgets"],
+    ["policy", "Policies", "configuration"],
+    ["role limit", "Limits by role", "budgets"],
   ]);
   const limits = data.find(({ name }) => name === "limit");
   expect(limits?.paths).toEqual({
