@@ -3,6 +3,8 @@ import { commandLine } from "../../audit/index.ts";
 import { accountLabel, quoteValue } from "../../contract/index.ts";
 import { resources } from "../../http/resources/index.ts";
 import {
+  oneOf,
+  pluralOf,
   type Resource,
   type ResourceDeps,
   readColumns,
@@ -114,7 +116,7 @@ function resourceCommands<Row extends { readonly id: string }, F extends Fields<
 
   const readOne = (deps: ResourceDeps, { [idName]: id = "" }: Readonly<Record<string, string>>) => {
     if (ids === undefined || ids.includes(id)) return resource.read(deps, undefined, id);
-    throw new UsageError(`There is no ${name} ${id}, expected one of ${ids.join(", ")}`);
+    throw new UsageError(`There is no ${group} ${id}, expected one of ${ids.join(", ")}`);
   };
   const targetOf = (row: Row) => ({ owner: resource.ownerOf(row), id: row.id });
   // A thing that is found by a field has it twice.
@@ -124,7 +126,7 @@ function resourceCommands<Row extends { readonly id: string }, F extends Fields<
   const all: Readonly<Record<Verb, Command | undefined>> = {
     list: defineCommand({
       name: `${group} list`,
-      description: isOwned ? `List the ${name}s of all accounts, or of one` : `List the ${name}s`,
+      description: isOwned ? `List the ${pluralOf(name)} of all accounts, or of one` : `List the ${pluralOf(name)}`,
       flags: (isOwned ? { account: onlyOf } : {}) as Flags,
       args: [],
       example: `${group} list`,
@@ -134,14 +136,14 @@ function resourceCommands<Row extends { readonly id: string }, F extends Fields<
           const owners = text === undefined ? undefined : [(await expectAccount(opened.accounts, text)).id];
           const rows = await resource.list(deps, owners, { limit: Number.MAX_SAFE_INTEGER });
           const json = await toOutput(deps, opened, rows);
-          const empty = `There are no ${name}s; create one with modelgate ${group} create`;
+          const empty = `There are no ${pluralOf(name)}; create one with modelgate ${group} create`;
           return { json, text: json.length === 0 ? empty : toTable(json, hidden) };
         }),
     }),
     show: defineCommand({
       ...one,
       name: `${group} show`,
-      description: `Show a ${name}`,
+      description: `Show ${oneOf(name)}`,
       flags: {},
       example: `${group} show ${idName}`,
       run: (context, { args, ...input }) =>
@@ -151,7 +153,7 @@ function resourceCommands<Row extends { readonly id: string }, F extends Fields<
       create &&
       defineCommand({
         name: `${group} create`,
-        description: `Create a ${name}`,
+        description: `Create ${oneOf(name)}`,
         flags: { ...(isOwned && { account }), ...toFlags(fields, true) },
         args: [],
         example: `${group} create ${commands.create}`,
@@ -170,7 +172,7 @@ function resourceCommands<Row extends { readonly id: string }, F extends Fields<
       defineCommand({
         ...one,
         name: `${group} ${changeName}`,
-        description: `Change a ${name}; none removes an optional value`,
+        description: `Change ${oneOf(name)}; none removes an optional value`,
         flags: toFlags(changeable, false),
         example: `${group} ${changeName} ${commands.change}`,
         run: (context, { args, ...input }) =>
@@ -191,7 +193,7 @@ function resourceCommands<Row extends { readonly id: string }, F extends Fields<
       defineCommand({
         ...one,
         name: `${group} remove`,
-        description: `Remove a ${name}`,
+        description: `Remove ${oneOf(name)}`,
         flags: {},
         example: `${group} remove ${idName}`,
         run: (context, { args, ...input }) =>

@@ -81,6 +81,7 @@ export function credentialsController(deps: HttpDeps, api: AdminApi) {
       {
         body: Lookup,
         detail: describeWrite("Look up credentials that have leaked", listOf(CredentialObject), {
+          scope: ["keys", "read"],
           description:
             "Says whose API key, admin key or token each is, whether its secret works, from where it is used and what it costs. " +
             "Send ids and hashes, never secrets. Needs the scope `keys:read`; for admin keys `accounts:read`.",
@@ -102,6 +103,7 @@ export function credentialsController(deps: HttpDeps, api: AdminApi) {
       {
         body: Revocation,
         detail: describeWrite("Revoke or rotate a leaked credential, and write to its holder", RevokedCredential, {
+          scope: ["keys", "write"],
           description:
             "A token ends with the API key of its sign-in, an admin key with those that it created. " +
             "Needs the scope `keys:write`; for admin keys `accounts:write`.",

@@ -92,7 +92,7 @@ export function adminRoutes<const Path extends string>(
   const admit = async (request: Request) => {
     rejectNullCharacters(request.url, "address");
     const admin = await authenticate(request);
-    const access = request.method === "GET" || request.method === "HEAD" ? "read" : "write";
+    const access = accessOf(request.method);
     if (area === undefined || hasScope(admin.scopes, area, access)) return { admin };
     throw lacksScope(admin, `${area}:${access}`);
   };
@@ -102,14 +102,27 @@ export function adminRoutes<const Path extends string>(
       admit,
       readBody: (request) => readBody(deps, request),
       once: (write, work) => writeOnce(deps, write, work),
+      describe: (method, detail) =>
+        area === undefined ? detail : { ...detail, security: scopesOf(area, accessOf(method)) },
     },
     path,
   );
 }
 
+function accessOf(method: string): "read" | "write" {
+  return method === "GET" || method === "HEAD" ? "read" : "write";
+}
+
+/** The scope of an operation, as the OpenAPI document has it. */
+function scopesOf(area: AdminKeyArea, access: "read" | "write") {
+  return [{ admin: [`${area}:${access}`] }];
+}
+
 /** Optional parts of a route's description in the OpenAPI document. */
 interface RouteDetails {
   readonly description?: string;
+  /** The scope of a route that checks it itself. */
+  readonly scope?: readonly [AdminKeyArea, "read" | "write"];
   readonly query?: Parameters<typeof parameters>[0];
 }
 
@@ -135,12 +148,12 @@ interface Route {
   readonly failures: Parameters<typeof responses>[1];
 }
 
-function describeRoute({ summary, answer, failures }: Route, { description, query }: RouteDetails) {
+function describeRoute({ summary, answer, failures }: Route, { description, query, scope }: RouteDetails) {
   return {
     summary,
     ...(description !== undefined && { description }),
     tags: ["Management"],
-    security: [{ admin: [] }],
+    security: scope === undefined ? [{ admin: [] }] : scopesOf(...scope),
     ...(query !== undefined && { parameters: parameters(query) }),
     responses: responses({ "application/json": answer }, failures),
   };

@@ -83,6 +83,7 @@ export function reconciliationsController(deps: HttpDeps, api: AdminApi) {
         body: Bill,
         example: { content: "day,model,cost_usd\n2026-11-21,gpt-4.1,0.50", provider: "openai" },
         detail: describeWrite("Compare a provider's bill with the ledger", Reconciliation, {
+          scope: ["usage", "read"],
           description: "By day and model. A row that only one side has counts as 0 on the other. Nothing is changed.",
         }),
       },

@@ -25,6 +25,8 @@ import type { Declared } from "../resources/index.ts";
 import {
   type AnyResource,
   type Mount,
+  oneOf,
+  pluralOf,
   type Resource,
   type ResourceDeps,
   readColumns,
@@ -170,14 +172,14 @@ function resourceRoutes<Row extends { readonly id: string }, F extends Fields<Ro
         return toList(rows, limit, await toAnswers(resourceDeps, resource, rows, fields));
       },
       {
-        detail: describeRead(`List the ${name}s of ${whose}`, listOf(Answer), {
+        detail: describeRead(`List the ${pluralOf(name)} of ${whose}`, listOf(Answer), {
           query: listParameters,
           ...described(texts.lists),
         }),
       },
     ),
     route.get(`/:${idName}`, async ({ params }) => answer(await readOne(params)), {
-      detail: describeRead(`Retrieve a ${name} of ${whose}`, Answer),
+      detail: describeRead(`Retrieve ${oneOf(name)} of ${whose}`, Answer),
     }),
     ...Object.entries(actions).map(([action, { summary, description, run }]) =>
       route.post(
@@ -206,7 +208,7 @@ function resourceRoutes<Row extends { readonly id: string }, F extends Fields<Ro
         },
         {
           body: formBody(changeFields<Fields<Row>>(fields)),
-          detail: describeWrite(`Change a ${name} of ${whose}`, Answer, described(texts.changes)),
+          detail: describeWrite(`Change ${oneOf(name)} of ${whose}`, Answer, described(texts.changes)),
           example: changeExample,
         },
       ),
@@ -224,7 +226,7 @@ function resourceRoutes<Row extends { readonly id: string }, F extends Fields<Ro
         },
         {
           body: formBody(requestFields<Fields<Row>>(fields)),
-          detail: describeWrite(`Create a ${name} of ${whose}`, Created, described(texts.creates)),
+          detail: describeWrite(`Create ${oneOf(name)} of ${whose}`, Created, described(texts.creates)),
           example,
         },
       ),
@@ -239,7 +241,7 @@ function resourceRoutes<Row extends { readonly id: string }, F extends Fields<Ro
           await remove(resourceDeps, admin, target);
           return { id: target.id, object: deleted, deleted: true };
         },
-        { detail: describeDelete(`Delete a ${name} of ${whose}`, deleted) },
+        { detail: describeDelete(`Delete ${oneOf(name)} of ${whose}`, deleted) },
       ),
     );
   }

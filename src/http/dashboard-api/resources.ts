@@ -14,7 +14,7 @@ import {
 import type { HttpDeps } from "../deps.ts";
 import { withAdminSession } from "../lifecycle/session.ts";
 import { resources } from "../resources/index.ts";
-import type { AnyResource, Resource, SectionTexts } from "../resources/resource.ts";
+import { type AnyResource, pluralOf, type Resource, type SectionTexts } from "../resources/resource.ts";
 
 /** GET /admin/resources: the fields of all managed things, and where they are read and written. */
 export function resourcesController(deps: HttpDeps, ofModules: readonly AnyResource[]) {
@@ -56,9 +56,8 @@ function describeResource<Row extends { readonly id: string }, F extends Fields<
 
 /** The words of a section, made from the name of its thing. */
 function textsOf(name: string): SectionTexts {
-  const plural = `${name.replace(/(?<=[^aeiou])y$/, "ie")}s`;
   return {
-    title: toWords(plural),
+    title: toWords(pluralOf(name)),
     about: "",
     entry: `the ${name} {}`,
     add: `New ${name}`,
@@ -66,7 +65,7 @@ function textsOf(name: string): SectionTexts {
     submit: "Save",
     saved: `The ${name} is saved`,
     none: "–",
-    empty: `No ${plural}`,
+    empty: `No ${pluralOf(name)}`,
     emptyOfGateway: "",
     emptyOfAccount: "",
     removal: [`Delete this ${name}?`, `Delete ${name}`, "{} is deleted.", `The ${name} is deleted`],

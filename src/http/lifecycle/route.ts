@@ -61,6 +61,8 @@ export interface Guard<Who extends object> {
   readBody(request: Request): Promise<unknown>;
   /** Runs a write once, however often it is sent; absent: each time. */
   once?(write: Write<Who>, work: () => Promise<unknown>): Promise<unknown>;
+  /** Adds what callers need to an operation of the OpenAPI document; absent: nothing. */
+  describe?(method: Method, detail: object): object;
 }
 
 export interface Write<Who> {
@@ -120,10 +122,11 @@ export function routesOf<Who extends object, const Prefix extends string>(
     <const Path extends string, Answer, Body extends TSchema = TSchema, Query extends TSchema = TSchema>(
       path: Path,
       handler: (context: Checked<Who, `${Prefix}${Path}`, Static<Body>, Static<Query>>) => Answer,
-      { body: schema, query: querySchema, detail, example }: Options<Body, Query> = {},
+      { body: schema, query: querySchema, detail: ofRoute, example }: Options<Body, Query> = {},
     ): TypedRoute<Name, `${Prefix}${Path}`, Static<Body>, Static<Query>, Awaited<Answer>> => {
       const isWrite = method !== "GET";
       const once = isWrite ? guard.once : undefined;
+      const detail = ofRoute === undefined ? undefined : (guard.describe?.(method, ofRoute) ?? ofRoute);
       const answer = async ({ request, params }: RequestContext): Promise<Response> => {
         const who = await guard.admit(request);
         const read = isWrite ? await guard.readBody(request) : undefined;

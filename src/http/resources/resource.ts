@@ -270,6 +270,16 @@ export async function toAnswers<Row extends { readonly id: string }, F extends F
   return (row) => ({ id: row.id, ...toJson<Row, Fields<Row>>(named, row), ...toDerived(row) });
 }
 
+/** Returns the plural of the name of a thing. */
+export function pluralOf(name: string): string {
+  return name.replace(/y$/, "ie").concat("s");
+}
+
+/** Returns the name of a thing behind `a` or `an`. */
+export function oneOf(name: string): string {
+  return `${/^[aeiou]/.test(name) ? "an" : "a"} ${name}`;
+}
+
 /** Returns a page of a list that is always short: `rows` has all its entries. */
 export function pageOf<Row extends { readonly id: string }>(
   rows: readonly Row[],

@@ -20,7 +20,7 @@ export const roleLimits = defineResource<
   typeof roleLimitFields,
   { object: "organization.role_limit" }
 >()({
-  name: "role",
+  name: "role limit",
   area: "accounts",
   idName: "role",
   fields: roleLimitFields,
@@ -42,6 +42,7 @@ export const roleLimits = defineResource<
     check: (changes, { by, present }) => present && checkRoleLimits(by, present.role, changes),
   },
   commands: {
+    group: "role",
     verbs: ["list", "show", "change"],
     change: "member --requests-per-minute 60 --free-tokens-per-day 100000",
     changeName: "set",

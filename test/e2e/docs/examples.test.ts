@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import OpenAI from "openai";
+import { type ApiDescription, writeEndpoints } from "../../../scripts/list-endpoints.ts";
 import { gatewayShell } from "./gateway-shell.ts";
 import { codeBlocks, readPage, readSection, root, tableRows } from "./pages.ts";
 
@@ -209,6 +210,22 @@ test("the program of the management API lists the projects", async () => {
   }
 });
 
+test("the policy of docs/policies.md is loaded, and masks the address of its example", async () => {
+  const section = readSection("docs/policies.md", "## Mask email addresses");
+  const [policy = ""] = codeBlocks(section, "ts");
+  const [, file = ""] = /^\/\/ ~\/\.modelgate\/(.+)$/m.exec(policy) ?? [];
+  mkdirSync(join(shell.gateway.home, "plugins"), { recursive: true });
+  writeFileSync(join(shell.gateway.home, file), policy);
+  while (!shell.gateway.stderr().includes('"policy_loaded"')) await Bun.sleep(50);
+  const [commands = ""] = codeBlocks(section, "sh");
+  const [, shown = ""] = /the provider got: `(.+?)`/.exec(section) ?? [];
+  const said = await shell.follow(commands);
+  expect(said).toContain(shown);
+  expect(said).not.toContain("ada@");
+  const [rule] = JSON.parse(await shell.follow("modelgate policy list --json"));
+  await shell.follow(`modelgate policy remove ${rule.id}\nrm ~/.modelgate/${file}`);
+});
+
 test("a catalogue file changes a model while the gateway runs", async () => {
   const [block = ""] = blocksOf("docs/models.md", "# Models and prices");
   expect(JSON.parse(await shell.follow(block))).toMatchObject({ id: "small", premium: true });
@@ -257,14 +274,25 @@ test("the headers of an answer are those of docs/api.md", async () => {
   expect(sent.toSorted()).toEqual(always.toSorted());
 });
 
+test("the endpoints of docs/management-api.md are those of the routes: if not, run bun run endpoints:list", async () => {
+  const page = readPage("docs/management-api.md");
+  const description = (await (await fetch(`${shell.gateway.origin}/openapi.json`)).json()) as ApiDescription;
+  expect(tableRows(readSection("docs/management-api.md", "## Endpoints")).length).toBeGreaterThan(80);
+  expect(writeEndpoints(page, description)).toBe(page);
+});
+
 test("the endpoints of docs/api.md and docs/management-api.md are those of the API's description", async () => {
-  const documented = ["docs/api.md", "docs/management-api.md"]
-    .flatMap((page) => tableRows(readSection(page, "## Endpoints")))
-    .flatMap(([endpoint = ""]) => {
-      // A row has all methods of its path: GET, POST /path.
-      const [, methods = "", path = ""] = /^([A-Z, ]+) (\/.+)$/.exec(endpoint) ?? [];
-      return methods.split(", ").map((method) => `${method} ${path}`);
-    });
+  // A row has all methods of its path: GET, POST /path.
+  const ofCalls = tableRows(readSection("docs/api.md", "## Endpoints")).map(([endpoint = ""]) =>
+    (/^([A-Z, ]+) (\/.+)$/.exec(endpoint) ?? []).slice(1),
+  );
+  const ofManagement = tableRows(readSection("docs/management-api.md", "## Endpoints")).map(([path, methods]) => [
+    methods,
+    `/organization${path}`,
+  ]);
+  const documented = [...ofCalls, ...ofManagement].flatMap(([methods = "", path]) =>
+    methods.split(", ").map((method) => `${method} ${path}`),
+  );
   const { paths } = (await (await fetch(`${shell.gateway.origin}/openapi.json`)).json()) as { paths: object };
   const described = Object.entries(paths)
     .filter(([path]) => path.startsWith("/v1/") && !path.startsWith("/v1/v1/"))

@@ -30,7 +30,7 @@ test("the dashboard reads the fields of each managed thing from its declaration,
     "markup",
     "policy",
     "re-route",
-    "role",
+    "role limit",
     "voucher",
   ]);
   const fieldsOf = (name: string) => data.find((resource) => resource.name === name)?.fields;
@@ -58,7 +58,7 @@ test("a managed thing without a page of its own has a section with words, and th
   expect(sections).toEqual([
     ["limit", "Limits of models", "budgets"],
     ["policy", "Policies", "configuration"],
-    ["role", "Limits by role", "budgets"],
+    ["role limit", "Limits by role", "budgets"],
   ]);
   const limits = data.find(({ name }) => name === "limit");
   expect(limits?.paths).toEqual({

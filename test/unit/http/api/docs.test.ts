@@ -143,6 +143,24 @@ describe("the description of the API", () => {
     expect(paths).toEqual(["/api/v1/files/{id}", "/health", "/healthz", "/readyz", "/v1/files/{id}"]);
   });
 
+  test("has the scope of each operation of management, except of the document, whose sections have theirs", () => {
+    const ofManagement = operations().filter(({ path }) => path.startsWith("/v1/organization/"));
+    const scopes = ofManagement.map(({ method, path, operation }) => {
+      const [{ admin: [scope = ""] = [] } = {}] = operation.security as { admin?: string[] }[];
+      return [`${method} ${path}`, scope] as const;
+    });
+    expect(scopes.filter(([, scope]) => scope === "").map(([operation]) => operation)).toEqual([
+      "get /v1/organization/config",
+      "put /v1/organization/config",
+    ]);
+    const isPlain = ([operation, scope]: readonly [string, string]) =>
+      scope.endsWith(operation.startsWith("get ") ? ":read" : ":write");
+    expect(scopes.filter((row) => row[1] !== "" && !isPlain(row))).toEqual([
+      ["post /v1/organization/reconciliations", "usage:read"],
+      ["post /v1/organization/credentials/lookup", "keys:read"],
+    ]);
+  });
+
   test("says that a chat is sent as JSON and sound as a form", () => {
     const contentOf = (path: string) => Object.keys(description.paths[path]?.post?.requestBody?.content ?? {});
     expect(contentOf("/api/v1/chat/completions")).toContain("application/json");
