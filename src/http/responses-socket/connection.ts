@@ -364,14 +364,14 @@ export class ResponsesConnection {
     try {
       const response = await run(createTurnRequest(handshake, body, this.#left.signal), turn);
       if (isEventStream(response)) {
-        const sent = Promise.withResolvers<void>();
-        lane.running = { turn, ended: sent.promise };
+        const end = Promise.withResolvers<void>();
+        lane.running = { turn, ended: end.promise };
         try {
           await steers.ended;
           continueSteered(turn);
           await this.#relay(response, turn);
         } finally {
-          sent.resolve();
+          end.resolve();
         }
         return;
       }
@@ -395,7 +395,7 @@ export class ResponsesConnection {
       this.#memory.queue(steers.responseId, steers.input as ResponseItem[], length);
       this.#send(text, lane);
     } catch {
-      // What nobody could hold for is not left at the provider.
+      // The provider must not keep input that no hold covers.
       providerLane?.reset();
       this.#send(JSON.stringify(steeringFailed(event, noRoom)), lane);
     }

@@ -301,7 +301,7 @@ export class BoundUpstream implements Upstream {
         const input = before && [...before.items, ...steering.input];
         const steered = { ...body, model: before?.model, input };
         const answered = before && (refusal === undefined ? turns.toTurn(steered, last, items) : before);
-        // What waits is read before the input of the next turn.
+        // The provider reads it before the input of the next turn.
         const turn = refusal === "pending" && before && input ? { ...before, items: input } : answered;
         return { turn, continues: true, frameLength: refusal === "failed" ? 0 : text.length };
       },
