@@ -77,6 +77,10 @@ interface HoldPlan {
 function planHold<C extends Capability>(run: ModelRun<C>, handler: CapabilityHandler<C>): HoldPlan {
   const { upper } = run.bounds;
   const most = toHold(run, upper);
+  // The limits of a response that steers another are that one's: nothing can be lowered.
+  if (run.call.request.steering !== undefined) {
+    return { most, growth: undefined, first: upper, amount: most, least: most };
+  }
   const least = handler.lowerBound === undefined ? most : toHold(run, handler.lowerBound(run));
   const growth = most.nanodollars === Number.MAX_SAFE_INTEGER ? undefined : handler.growth?.(run);
   if (growth !== undefined) {

@@ -49,6 +49,7 @@ import type { PoolKey } from "./routing/circuits.ts";
 import { type Candidate, type ModelEntry, priceFor, publicNameOf, type Route } from "./routing/registry.ts";
 import type { Timeout, TimeoutScheduler } from "./upstream/http-client.ts";
 import type { ProviderLane } from "./upstream/provider-lanes.ts";
+import type { Steering } from "./upstream/steering.ts";
 import type { Sender, SentRequest } from "./upstream/upstream.ts";
 
 /** Request, answer and chunk of each capability. A streamed answer goes to the sink, and the answer is `undefined`. */
@@ -125,6 +126,8 @@ export interface ClientRequest<C extends Capability = Capability> {
   readonly parentAgent?: string | undefined;
   /** Keeps a WebSocket to the provider for the next turn; absent: the client has no connection that would outlive this call. */
   readonly providerLane?: ProviderLane | undefined;
+  /** It follows a response that it steers. Its body is that one's, with the new input. */
+  readonly steering?: Steering | undefined;
   /** Aborted when the client disconnects, which cancels a stream; absent for a request without a client. */
   readonly signal?: AbortSignal | undefined;
   /** A stream goes on when its client leaves, because the answer is stored. */
@@ -651,6 +654,10 @@ export class Attempt implements Sender {
 
   get providerLane(): ProviderLane | undefined {
     return this.run.call.request.providerLane;
+  }
+
+  get steering(): Steering | undefined {
+    return this.run.call.request.steering;
   }
 
   get markRule(): MarkRule | undefined {

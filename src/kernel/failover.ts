@@ -91,6 +91,8 @@ class Targets {
   get beginByMs(): number {
     const { bounds } = this.#kernel.network;
     let { beginMsMax: longestMs } = bounds;
+    // It waits for the end of the response that it steers.
+    if (this.#run.call.request.steering !== undefined) longestMs = bounds.callMsMax;
     for (const { model } of this.#routes) longestMs = Math.max(longestMs, getSilenceMs(model, bounds) ?? 0);
     return this.#run.call.request.startedMs + longestMs;
   }

@@ -58,3 +58,4 @@ export { ConnectionError, isHeaderValue, monotonicNow, TimeoutScheduler } from "
 export { type Network, openNetwork, type UpstreamBounds } from "./upstream/network.ts";
 export type { ProviderLane } from "./upstream/provider-lanes.ts";
 export { getBaseUrl, isLocalHost, isPublicAddress, resolveHost, SsrfGuard } from "./upstream/ssrf-guard.ts";
+export type { Steering } from "./upstream/steering.ts";

@@ -109,7 +109,8 @@ async function runModel<C extends Capability>(
   let watch: PromptWatch | undefined;
   try {
     if (run.isLarge) await nextTurn();
-    watch = PromptWatch.begin(kernel, run);
+    // A prompt whose middle only its provider has cannot be compared.
+    if (call.request.steering === undefined) watch = PromptWatch.begin(kernel, run);
     // A plugin that ignores its signal, or a client that stops reading, does not keep the call from settling.
     const answering = handler.execute(kernel, run);
     const answer = await call.untilCancelled(guard?.checkAnswer(kernel, run, answering) ?? answering);

@@ -13,6 +13,8 @@ export interface SocketTurns {
    */
   toFrame(body: Readonly<Record<string, unknown>>, before: SocketTurn | undefined): SocketFrame;
   read(message: string): SocketMessage;
+  /** The frame that adds input to a response while it runs. */
+  toSteering(responseId: string, input: readonly unknown[]): Record<string, unknown>;
   /**
    * The turn of a last message, for a later one to continue; `undefined` where it cannot be continued.
    *
@@ -39,10 +41,12 @@ export interface SocketTurn {
   readonly items: readonly unknown[];
 }
 
-/** A message of a provider: a part of an answer, the end of one of its items, its own end, or a refusal in place of one. */
+/** A message of a provider: a part of an answer, its beginning, the end of one of its items, its own end, or a refusal in place of one. */
 export type SocketMessage =
   | { readonly kind: "piece" }
   | { readonly kind: "item" }
+  | { readonly kind: "begun"; readonly id: string }
+  | SteeringMessage
   | { readonly kind: "last"; readonly event: Record<string, unknown> }
   | {
       readonly kind: "refusal";
@@ -52,3 +56,13 @@ export type SocketMessage =
       /** `forgotten`: the provider does not remember the last turn. `ended`: it takes no more turns by this socket. */
       readonly reason: "forgotten" | "ended" | undefined;
     };
+
+/**
+ * A message on input that steers a response: the provider has it, does not take it, or keeps it for the next turn, because the response
+ * waits for results of tools.
+ */
+export interface SteeringMessage {
+  readonly kind: "accepted" | "failed" | "pending";
+  /** The response that is steered. */
+  readonly responseId: string;
+}

@@ -16,6 +16,10 @@ export interface SeenTurn {
 export interface TurnOnSocket extends SeenTurn {
   /** Events of the script's answer. */
   events: object[];
+  /** It follows a response that was steered. */
+  isSuccessor: boolean;
+  /** Resolves once input came that steers this response. */
+  steered: Promise<void>;
   send(...events: object[]): void;
   /** Returns 0 where the client is behind and nothing was sent. */
   sendRaw(message: string | Uint8Array): number;
@@ -32,6 +36,8 @@ export interface SocketProvider {
   refusal: Response | undefined;
   /** Returns whether it has answered. */
   fault: ((turn: TurnOnSocket) => boolean | Promise<boolean>) | undefined;
+  /** The code with which it refuses input that steers; absent: it is taken. */
+  steeringRefusal: string | undefined;
   /** What the provider would not take. */
   readonly faults: string[];
   readonly seen: SeenTurn[];
@@ -48,6 +54,10 @@ export interface SocketProvider {
 interface Connection {
   number: number;
   last: { id: string; items: SeenTurn["items"] } | undefined;
+  /** The response that runs, and the input that steers it. */
+  active: { id: string; queue: { id: string; input: SeenTurn["items"] }[]; onSteer: () => void } | undefined;
+  /** Input that waits for results of tools. */
+  waiting: SeenTurn["items"];
 }
 
 const foreignFields = ["stream", "background", "generate", "stream_id", "idempotency_key"];
@@ -57,7 +67,7 @@ export function startSocketProvider(): SocketProvider {
   const faults: string[] = [];
   const handshakes: Record<string, string>[] = [];
   const sockets = new Set<ServerWebSocket<Connection>>();
-  let [count, answers] = [0, 0];
+  let [count, answers, steers] = [0, 0, 0];
   const toItems = (input: unknown): SeenTurn["items"] =>
     typeof input === "string" ? [{ type: "message", role: "user", content: input }] : (input as SeenTurn["items"]);
   const answerTo = ({ frame, items }: SeenTurn) => {
@@ -70,6 +80,94 @@ export function startSocketProvider(): SocketProvider {
       .flatMap((line) => (line.startsWith("data: ") ? [JSON.parse(line.slice(6)) as object] : []));
     return { response, events };
   };
+  const answer = async (
+    socket: ServerWebSocket<Connection>,
+    { frame, items }: Pick<SeenTurn, "frame" | "items">,
+    isSuccessor: boolean,
+  ): Promise<void> => {
+    const { data } = socket;
+    const send = (...events: object[]) => {
+      for (const event of events) socket.send(JSON.stringify(event));
+    };
+    const turn = { socket: data.number, frame, items };
+    seen.push(turn);
+    const { response, events } = answerTo(turn);
+    data.last = { id: response.id, items: [...items, ...response.output] };
+    const steered = Promise.withResolvers<void>();
+    const active = { id: response.id, queue: [], onSteer: steered.resolve };
+    data.active = active;
+    const isAnswered = await provider.fault?.({
+      ...turn,
+      events,
+      isSuccessor,
+      steered: steered.promise,
+      send,
+      sendRaw: (message) => (socket.getBufferedAmount() > 0 ? 0 : socket.send(message)),
+      close: (code) => socket.close(code),
+      terminate: () => socket.terminate(),
+    });
+    if (isAnswered !== true) send(...events);
+    await end(socket, { frame, response, active });
+  };
+  /** What follows a response that was steered. */
+  const end = async (
+    socket: ServerWebSocket<Connection>,
+    {
+      frame,
+      response,
+      active,
+    }: {
+      frame: SeenTurn["frame"];
+      response: ReturnType<typeof answerTo>["response"];
+      active: NonNullable<Connection["active"]>;
+    },
+  ): Promise<void> => {
+    const { data } = socket;
+    if (data.active === active) data.active = undefined;
+    if (active.queue.length === 0 || socket.readyState !== WebSocket.OPEN) return;
+    const input = active.queue.flatMap((one) => one.input);
+    const calls = response.output.filter((item) => item.type === "function_call");
+    if (calls.length === 0) {
+      const next = { ...frame, previous_response_id: response.id, input };
+      await answer(socket, { frame: next, items: [...(data.last?.items ?? []), ...input] }, true);
+      return;
+    }
+    data.waiting.push(...input);
+    const required = calls.map(({ call_id, name }) => ({ type: "function_call_output", call_id, name }));
+    for (const { id } of active.queue) {
+      const steer = { id, previous_response_id: response.id };
+      const reason = "waiting_for_required_input";
+      socket.send(
+        JSON.stringify({
+          type: "response.steer.pending",
+          sequence_number: 99,
+          reason,
+          required_input: required,
+          steer,
+        }),
+      );
+    }
+  };
+  const steer = (
+    socket: ServerWebSocket<Connection>,
+    { previous_response_id: id, input, ...more }: SeenTurn["frame"],
+  ) => {
+    for (const field of Object.keys(more)) faults.push(`The steering has ${field}`);
+    const { active } = socket.data;
+    if (provider.steeringRefusal !== undefined || active?.id !== id) {
+      const code = provider.steeringRefusal ?? "response_not_active";
+      const error = { type: "invalid_request_error", code, message: "no" };
+      const failed = { type: "response.steer.failed", sequence_number: 9, error };
+      socket.send(JSON.stringify({ ...failed, steer: { previous_response_id: id, input } }));
+      active?.onSteer();
+      return;
+    }
+    const steerId = `steer_${++steers}`;
+    active?.queue.push({ id: steerId, input: toItems(input) });
+    const accepted = { type: "response.steer.accepted", sequence_number: 9 };
+    socket.send(JSON.stringify({ ...accepted, steer: { id: steerId, previous_response_id: id } }));
+    active?.onSteer();
+  };
   const server = Bun.serve<Connection>({
     hostname: "127.0.0.1",
     port: 0,
@@ -78,7 +176,8 @@ export function startSocketProvider(): SocketProvider {
       if (request.headers.get("upgrade") === "websocket") {
         handshakes.push(Object.fromEntries(request.headers));
         if (provider.refusal !== undefined) return provider.refusal.clone();
-        if (own.upgrade(request, { data: { number: ++count, last: undefined } })) return undefined as never;
+        if (own.upgrade(request, { data: { number: ++count, last: undefined, active: undefined, waiting: [] } }))
+          return undefined as never;
       }
       if (request.method === "GET") return Response.json({ object: "list", data: [] });
       const frame = (await request.json()) as SeenTurn["frame"];
@@ -93,6 +192,10 @@ export function startSocketProvider(): SocketProvider {
       close: (socket) => void sockets.delete(socket),
       async message(socket, text) {
         const { type, ...frame } = JSON.parse(String(text));
+        if (type === "response.steer") {
+          steer(socket, frame);
+          return;
+        }
         if (type !== "response.create") faults.push(`It sent ${type}`);
         for (const field of foreignFields) if (field in frame) faults.push(`The frame has ${field}`);
         if (frame.store !== false) faults.push("It is to be stored");
@@ -108,19 +211,9 @@ export function startSocketProvider(): SocketProvider {
           return;
         }
         const before = previous === undefined ? [] : (data.last?.items ?? []);
-        const turn = { socket: data.number, frame, items: [...before, ...toItems(frame.input)] };
-        seen.push(turn);
-        const { response, events } = answerTo(turn);
-        data.last = { id: response.id, items: [...turn.items, ...response.output] };
-        const isAnswered = await provider.fault?.({
-          ...turn,
-          events,
-          send,
-          sendRaw: (message) => (socket.getBufferedAmount() > 0 ? 0 : socket.send(message)),
-          close: (code) => socket.close(code),
-          terminate: () => socket.terminate(),
-        });
-        if (isAnswered !== true) send(...events);
+        // Input that waits is read before that of the turn.
+        const waiting = previous === undefined ? [] : data.waiting.splice(0);
+        await answer(socket, { frame, items: [...before, ...waiting, ...toItems(frame.input)] }, false);
       },
     },
   });
@@ -129,6 +222,7 @@ export function startSocketProvider(): SocketProvider {
     plan: undefined,
     refusal: undefined,
     fault: undefined,
+    steeringRefusal: undefined,
     faults,
     seen,
     handshakes,
@@ -139,9 +233,9 @@ export function startSocketProvider(): SocketProvider {
       for (const socket of sockets) socket.close(code);
     },
     reset() {
-      [count, answers] = [0, 0];
+      [count, answers, steers] = [0, 0, 0];
       for (const list of [seen, faults, handshakes]) list.length = 0;
-      Object.assign(provider, { plan: undefined, refusal: undefined, fault: undefined });
+      Object.assign(provider, { plan: undefined, refusal: undefined, fault: undefined, steeringRefusal: undefined });
     },
     stop: () => server.stop(true),
   };

@@ -99,6 +99,7 @@ function stream(
   const sink = new SseStream<ChatChunk>(call, (chunk) => exchange.push(chunk), {
     ...(exchange.pass !== undefined && { pass: exchange.pass }),
     heartbeat: () => exchange.heartbeat?.(passed()),
+    isHeld: call.steering !== undefined,
   });
   const answer = executeCall(deps, call, { capability: "chat", request, sink }).then(
     async () => {

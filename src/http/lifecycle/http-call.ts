@@ -10,6 +10,7 @@ import {
   type ProviderLane,
   publicNameOf,
   type Slot,
+  type Steering,
 } from "../../kernel/index.ts";
 import { isRecord, parseJson } from "../../lib/json.ts";
 import { LruMap } from "../../lib/lru-map.ts";
@@ -88,6 +89,8 @@ export class HttpCall {
   forbidsStoring = false;
   /** Keeps a WebSocket to the provider between the turns of a client's connection. */
   providerLane: ProviderLane | undefined = undefined;
+  /** It follows a response that it steers. */
+  steering: Steering | undefined = undefined;
   /** The client leaves prompt caching to the gateway. */
   leavesCaching = false;
   /** A stream goes on when its client leaves, because the answer is stored. */
@@ -172,7 +175,7 @@ export class HttpCall {
   /** The request as the kernel takes it. */
   toRequest<C extends Capability>({ capability, request, sink }: CallRequest<C>): ClientRequest<C> {
     const { id, openedAt, startedMs, caller, protocol, passthrough, clientRequestId, session, tag, endUser } = this;
-    const { agent, parentAgent, providerLane } = this;
+    const { agent, parentAgent, providerLane, steering } = this;
     const { outlivesClient, forbidsStoring, leavesCaching, forbidsMarks, warnings, memory } = this;
     return {
       id,
@@ -193,6 +196,7 @@ export class HttpCall {
       agent,
       parentAgent,
       providerLane,
+      steering,
       // Bun also closes the connection, and aborts, when bytes arrive behind a request that has no answer yet.
       signal: this.httpRequest.signal,
       outlivesClient,

@@ -1,15 +1,16 @@
 import { setTimeout } from "node:timers";
-import { type Caller, GatewayError, quoteValue } from "../../contract/index.ts";
+import { type Caller, GatewayError, quoteValue, sumOutputTokens } from "../../contract/index.ts";
 import type { ProviderLane } from "../../kernel/index.ts";
 import { isRecord } from "../../lib/json.ts";
 import { SseParser } from "../../lib/sse.ts";
 import { responsesInbound } from "../../protocols/responses/index.ts";
+import type { ResponseItem } from "../../protocols/responses/schema.ts";
 import type { HttpDeps } from "../deps.ts";
 import { errorResponse } from "../lifecycle/errors.ts";
 import { readJsonText, toWellFormedJson } from "../lifecycle/read-body.ts";
 import type { MemoryReservation } from "../memory/call-memory.ts";
 import { ConversationMemory } from "./conversation-memory.ts";
-import { createTurnRequest, type Turn } from "./turn.ts";
+import { continueSteered, createTurnRequest, type Turn } from "./turn.ts";
 
 /** Lanes with turns, and turns that wait in one. */
 const [lanesMax, waitingMax] = [8, 16];
@@ -60,6 +61,17 @@ interface Lane {
   readonly id: string | undefined;
   waiting: number;
   last: Promise<void>;
+  /** The turn that runs. */
+  running?: RunningTurn | undefined;
+  /** The end of the last turn that follows one which it steers, and whether that one still runs. */
+  steering?: Promise<void> | undefined;
+  isSteered?: boolean;
+}
+
+interface RunningTurn {
+  readonly turn: Turn;
+  /** Resolves once it was sent. */
+  readonly ended: Promise<void>;
 }
 
 /** A WebSocket of a client that creates responses, one after the other in each lane. */
@@ -213,10 +225,7 @@ export class ResponsesConnection {
   #take(event: unknown, frame: Pick<Turn, "length" | "reservation">): boolean {
     if (!isRecord(event)) throw new GatewayError("invalid_request", "A frame is an object with a type");
     const { type, stream: _, stream_id: stream, generate, ...body } = event;
-    if (type === "response.steer") {
-      this.#send(JSON.stringify(refuseSteering(event)));
-      return false;
-    }
+    if (type === "response.steer") return this.#steer(event, frame);
     if (type !== "response.create") {
       const message = `The type ${quoteValue(type)} is no event of this connection, expected response.create`;
       throw new GatewayError("invalid_request", message, { param: "type" });
@@ -252,17 +261,143 @@ export class ResponsesConnection {
 
   async #runNext(lane: Lane, turn: TurnOfFrame): Promise<void> {
     try {
+      // The provider begins the response to what steers before another.
+      while (lane.steering !== undefined) await lane.steering;
       if (this.#left.signal.aborted) return;
       if (this.#ending !== undefined) {
         this.#send(JSON.stringify(limitReached(this.#ending.reason)), lane.id);
         return;
       }
-      await this.#run(turn);
+      await this.#run(lane, turn);
     } finally {
-      turn.reservation.release();
-      lane.waiting--;
-      if (lane.waiting === 0) this.#lanes.delete(lane.id);
-      this.#rest();
+      this.#endTurn(lane, turn);
+    }
+  }
+
+  #endTurn(lane: Lane, { reservation }: Pick<Turn, "reservation">): void {
+    reservation.release();
+    lane.waiting--;
+    if (lane.waiting === 0) this.#lanes.delete(lane.id);
+    this.#rest();
+  }
+
+  /** Steers the turn that answers with a response. @returns Whether it is a turn now, which has the reservation. */
+  #steer(event: Record<string, unknown>, frame: Pick<Turn, "length" | "reservation">): boolean {
+    const { previous_response_id: id, idempotency_key: key } = event;
+    const lane = this.#laneWith(id);
+    const input = toSteeringItems(event.input);
+    const refusal = this.#refusalOf(lane, input);
+    if (refusal !== undefined || lane?.running === undefined) {
+      this.#send(JSON.stringify(steeringFailed(event, refusal ?? notSupported)), lane?.id);
+      return false;
+    }
+    const { turn: steered, ended } = lane.running;
+    const { id: laneId } = lane;
+    const state: SteeringState = {};
+    const run = steered.call?.execution?.run;
+    const steers: Turn["steers"] = {
+      responseId: id as string,
+      input,
+      turn: steered,
+      ended,
+      answerTokensMax: sumOutputTokens(run?.bounds.upper ?? {}) ?? 0,
+      answerTokens: () => sumOutputTokens(run?.outcome.meters ?? {}) ?? 0,
+      onWord: (kind, text) => {
+        if (kind === "accepted") this.#send(text, laneId);
+        else state.end = { kind, text };
+      },
+      onBegun: () => {
+        lane.isSteered = false;
+      },
+    };
+    const body = {
+      ...(steered.body as Record<string, unknown>),
+      previous_response_id: id,
+      input: [...toItems((steered.body as Record<string, unknown>).input), ...input],
+      // Its provider keeps to the limit that the running turn was sent.
+      max_output_tokens: steers.answerTokensMax,
+      ...(key !== undefined && { idempotency_key: key }),
+    };
+    const { address, memory, providerLane } = steered;
+    const turn: Turn = {
+      ...frame,
+      lane: laneId,
+      body,
+      generates: true,
+      address,
+      memory,
+      providerLane,
+      sentLength: 0,
+      steers,
+    };
+    lane.waiting++;
+    lane.isSteered = true;
+    const following: Promise<void> = this.#runSteering(lane, { turn, body, event, state })
+      .catch((error) => this.#fail(error, laneId))
+      .finally(() => {
+        if (lane.steering === following) lane.steering = undefined;
+        this.#endTurn(lane, turn);
+      });
+    lane.steering = following;
+    return true;
+  }
+
+  #laneWith(responseId: unknown): Lane | undefined {
+    if (typeof responseId !== "string") return undefined;
+    for (const lane of this.#lanes.values())
+      if (lane.running?.turn.providerLane?.runs(responseId) === true) return lane;
+    return undefined;
+  }
+
+  #refusalOf(lane: Lane | undefined, input: readonly ResponseItem[]): SteeringError | undefined {
+    if (lane?.running?.turn.call === undefined) return notSupported;
+    if (this.#ending !== undefined) return { code: "response_not_active", message: this.#ending.reason };
+    if (lane.isSteered === true) return tooManySteers;
+    return input.length === 0 ? invalidInput : undefined;
+  }
+
+  /** Runs the turn that the provider begins by itself, after the one that is steered. */
+  async #runSteering(lane: Lane, { turn, body, event, state }: SteeringTurn): Promise<void> {
+    const { handshake, run } = this.#options;
+    const { steers } = turn;
+    if (steers === undefined) return;
+    try {
+      const response = await run(createTurnRequest(handshake, body, this.#left.signal), turn);
+      if (isEventStream(response)) {
+        const end = Promise.withResolvers<void>();
+        lane.running = { turn, ended: end.promise };
+        try {
+          await steers.ended;
+          continueSteered(turn);
+          await this.#relay(response, turn);
+        } finally {
+          end.resolve();
+        }
+        return;
+      }
+      const { error } = await toErrorEvent(response);
+      if (state.end?.kind === "pending") await this.#keepQueued(turn, { event, text: state.end.text });
+      else this.#send(state.end?.text ?? JSON.stringify(steeringFailed(event, error as SteeringError)), lane.id);
+    } finally {
+      // One that was not begun.
+      if (lane.running?.turn !== turn) lane.isSteered = false;
+    }
+  }
+
+  /** The provider keeps the input for the next turn, which is admitted with it. */
+  async #keepQueued(
+    { steers, length, lane, providerLane }: Turn,
+    { event, text }: Pick<SteeringTurn, "event"> & { text: string },
+  ) {
+    if (steers === undefined) return;
+    await steers.ended;
+    try {
+      this.#memory.queue(steers.responseId, steers.input as ResponseItem[], length);
+      this.#send(text, lane);
+    } catch {
+      // The provider must not keep input that no hold covers.
+      providerLane?.reset();
+      this.#send(JSON.stringify(steeringFailed(event, noRoom)), lane);
     }
   }
 
@@ -284,16 +419,27 @@ export class ResponsesConnection {
     return lane;
   }
 
-  async #run(frame: TurnOfFrame): Promise<void> {
+  async #run(lane: Lane, frame: TurnOfFrame): Promise<void> {
     const { handshake, address, run } = this.#options;
+    const { body } = frame;
+    const queued = this.#memory.queuedAfter(body.previous_response_id);
+    if (queued.length > 0) body.input = [...queued, ...toItems(body.input)];
     const providerLane = this.#providerLaneOf(frame.lane);
     const turn: Turn = { ...frame, address, memory: this.#memory, providerLane, sentLength: 0 };
-    const request = createTurnRequest(handshake, frame.body, this.#left.signal);
-    const response = await run(request, turn);
-    if (response.headers.get("content-type")?.startsWith("text/event-stream") !== true) {
-      this.#send(JSON.stringify(await toErrorEvent(response)), turn.lane);
-      return;
+    const ended = Promise.withResolvers<void>();
+    lane.running = { turn, ended: ended.promise };
+    try {
+      const response = await run(createTurnRequest(handshake, body, this.#left.signal), turn);
+      if (isEventStream(response)) await this.#relay(response, turn);
+      else this.#send(JSON.stringify(await toErrorEvent(response)), turn.lane);
+    } finally {
+      ended.resolve();
+      if (lane.running.turn === turn) lane.running = undefined;
     }
+  }
+
+  /** Sends the events of an answer. */
+  async #relay(response: Response, turn: Turn): Promise<void> {
     const parser = new SseParser(eventCharactersMax);
     const pass = (events: readonly { readonly data: string }[]) => {
       for (const { data } of events) {
@@ -348,18 +494,72 @@ function readLane(stream: unknown): string | undefined {
   throw new GatewayError("invalid_request", "stream_id has 1 to 64 printable ASCII characters", { param: "stream_id" });
 }
 
+function isEventStream({ headers }: Response): boolean {
+  return headers.get("content-type")?.startsWith("text/event-stream") === true;
+}
+
+/** A turn that follows one which it steers, and the event that asked for it. */
+interface SteeringTurn {
+  readonly turn: Turn;
+  readonly body: Record<string, unknown>;
+  readonly event: Record<string, unknown>;
+  readonly state: SteeringState;
+}
+
+interface SteeringState {
+  /** The provider's word, in place of a response. */
+  end?: { readonly kind: "failed" | "pending"; readonly text: string };
+}
+
+interface SteeringError {
+  readonly code: string;
+  readonly message: string;
+}
+
 /** Steering is only possible where a provider has such a connection of its own. */
-function refuseSteering({ previous_response_id: id, input }: Record<string, unknown>) {
+const notSupported: SteeringError = {
+  code: "steering_not_supported",
+  message: "This response cannot be steered; send the input with the next response.create",
+};
+const tooManySteers: SteeringError = {
+  code: "too_many_pending_steers",
+  message: "The response has input already that waits, its limit; send this one when the next response has begun",
+};
+const invalidInput: SteeringError = {
+  code: "invalid_input",
+  message: "input is a text, or a list of messages of the user with type, role and content",
+};
+const noRoom: SteeringError = {
+  code: "successor_creation_failed",
+  message: "There is no memory left to keep the input for the next turn; send it with that",
+};
+
+/** The input goes back to the client. */
+function steeringFailed(
+  { previous_response_id: id, input }: Record<string, unknown>,
+  { code, message }: SteeringError,
+) {
   return {
     type: "response.steer.failed",
     sequence_number: 0,
     steer: { previous_response_id: id ?? null, input: input ?? [] },
-    error: {
-      type: "invalid_request_error",
-      code: "steering_not_supported",
-      message: "This response cannot be steered; send the input with the next response.create",
-    },
+    error: { type: "invalid_request_error", code, message },
   };
+}
+
+/** Empty for what is no input of a user. */
+function toSteeringItems(input: unknown): readonly ResponseItem[] {
+  const items = toItems(input);
+  const isOfUser = (item: unknown) =>
+    isRecord(item) && (item.type ?? "message") === "message" && item.role === "user" && Boolean(item.content);
+  return items.every(isOfUser)
+    ? (items.map((item) => ({ type: "message", ...(item as object) })) as ResponseItem[])
+    : [];
+}
+
+function toItems(input: unknown): readonly unknown[] {
+  if (typeof input === "string") return input === "" ? [] : [{ type: "message", role: "user", content: input }];
+  return Array.isArray(input) ? input : [];
 }
 
 /** The words that let clients open another connection and send their turn again. */

@@ -22,6 +22,8 @@ export class ConversationMemory {
   readonly #reservation: MemoryReservation;
   /** The key is the lane; the least recently used is first. */
   readonly #byLane = new Map<string | undefined, Conversation & { id: string }>();
+  /** Input that a provider keeps for the turn after a response, by the id of that. */
+  readonly #queued = new Map<string, { items: readonly ResponseItem[]; bytes: number }>();
   #bytes = 0;
 
   /** @param reservation Counts the conversations; it is released with the connection. */
@@ -53,8 +55,29 @@ export class ConversationMemory {
     this.#bytes += bytes;
   }
 
+  /** Adds input to what the turn after a response begins with. @throws {GatewayError} When there is no room. */
+  queue(responseId: string, items: readonly ResponseItem[], bytes: number): void {
+    const before = this.#queued.get(responseId);
+    if (before === undefined && this.#queued.size >= conversationsMax) throw new RangeError("Too much input waits");
+    this.#reservation.grow(bytes);
+    const all = { items: [...(before?.items ?? []), ...items], bytes: bytes + (before?.bytes ?? 0) };
+    this.#queued.set(responseId, all);
+  }
+
+  queuedAfter(responseId: unknown): readonly ResponseItem[] {
+    return (typeof responseId === "string" && this.#queued.get(responseId)?.items) || [];
+  }
+
+  /** The turn after the response has its input. */
+  unqueue(responseId: string | null | undefined): void {
+    if (!responseId) return;
+    this.#reservation.shrink(this.#queued.get(responseId)?.bytes ?? 0);
+    this.#queued.delete(responseId);
+  }
+
   release(): void {
     this.#byLane.clear();
+    this.#queued.clear();
     this.#reservation.release();
   }
 

@@ -3,12 +3,12 @@
  * handshake. So its key is checked again, and it has limits, a hold, a log entry and errors like every call.
  */
 import { GatewayError } from "../../contract/index.ts";
-import type { ProviderLane } from "../../kernel/index.ts";
+import type { ProviderLane, Steering } from "../../kernel/index.ts";
 import { formatEvents } from "../../protocols/inbound.ts";
 import { createOpening, createResponseHead, toOpening } from "../../protocols/responses/client-stream.ts";
 import { expandRequest } from "../../protocols/responses/inbound.ts";
 import { responsesInbound } from "../../protocols/responses/index.ts";
-import { ResponsesRequest } from "../../protocols/responses/schema.ts";
+import { type ResponseItem, ResponsesRequest } from "../../protocols/responses/schema.ts";
 import { openResponses, type Responses } from "../api/responses.ts";
 import { serveExchange } from "../api/serve-exchange.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -40,7 +40,20 @@ export interface Turn {
   sentLength: number;
   /** Size of the conversation that it continues, if the connection remembers that. */
   earlierBytes?: number;
+  /** Present once its request is checked. */
+  call?: HttpCall;
+  context?: Context;
+  /** Its conversation up to its answer; present once that was kept. */
+  answered?: { readonly items: readonly ResponseItem[]; readonly isStored: boolean };
+  /** Present for the turn that follows a response which it steers. */
+  readonly steers?: Steering & {
+    readonly turn: Turn;
+    /** Resolves once the response that is steered was sent and kept. */
+    readonly ended: Promise<void>;
+  };
 }
+
+type Context = Awaited<ReturnType<Responses["read"]>>;
 
 /** Headers of a handshake that say nothing of its turns. */
 const handshakeHeaders =
@@ -68,12 +81,38 @@ export function createTurnRoute(
     },
   });
   const route = callRoute(deps, { path: "/responses", body, detail: {} }, async ({ call, body: request }) => {
-    const { generates, providerLane } = turnOf(call.httpRequest);
+    const turn = turnOf(call.httpRequest);
+    const { generates, providerLane, steers } = turn;
     if (!generates) return await prepare(deps, call, request, responses);
+    turn.call = call;
     call.providerLane = providerLane;
+    call.steering = steers;
+    if (steers !== undefined) call.candidates = chooseServing(steers.turn);
     return await serveExchange(deps, call, await openResponses(deps, call, request, responses));
   });
   return { deps, route };
+}
+
+/** Lets a turn continue the response that it steers, which has ended, as any other turn does. */
+export function continueSteered(turn: Turn): Context | undefined {
+  const { steers, body } = turn;
+  const { context: before, answered } = steers?.turn ?? {};
+  if (steers === undefined || before === undefined || answered === undefined) return undefined;
+  const { isStored, items } = answered;
+  const chain = isStored ? [...before.chain, steers.responseId] : [];
+  const usedIds = isStored ? [...before.usedIds, steers.responseId] : [];
+  turn.context = { stored: before.stored, earlier: items, chain, usedIds };
+  Object.assign(body, { input: [...steers.input] });
+  return turn.context;
+}
+
+/** The route that answers a turn, for the turn that steers it. */
+function chooseServing({ call }: Turn): HttpCall["candidates"] {
+  const run = call?.execution?.run;
+  const route = run?.attempt?.route;
+  if (run === undefined || route === undefined) return call?.candidates;
+  const { publicName: name, isSuccession, modelEntry } = run;
+  return [{ name, isSuccession, modelEntry: { ...modelEntry, routes: [route] } }];
 }
 
 /** The request of a turn. @param signal Aborts when the connection ends. */
@@ -120,34 +159,55 @@ async function prepare(deps: HttpDeps, call: HttpCall, body: ResponsesRequest, s
 
 /** Earlier responses of the connection, and those that are stored. */
 function withMemory(store: Responses, turnOf: (request: Request) => Turn): Responses {
-  return {
+  const responses: Responses = {
     async read(call, request) {
       const turn = turnOf(call.httpRequest);
-      const earlier = turn.memory.find(request.previous_response_id);
-      // One that is to be stored continues stored ones, which name each other.
-      if (earlier === undefined || request.store !== false) {
-        try {
-          return await store.read(call, request);
-        } catch (error) {
-          if (earlier === undefined || !isNotFound(error)) throw error;
-        }
-      }
-      turn.earlierBytes = earlier.bytes;
-      const { previous_response_id: _, ...rest } = request;
-      return { ...(await store.read(call, rest)), earlier: earlier.items };
+      const { steers } = turn;
+      // The response that is steered is not there yet.
+      if (steers === undefined) turn.context = await readAny(call, request);
+      else turn.context = { earlier: [], ...(steers.turn.context as Context) };
+      return turn.context;
     },
-    async put(call, response, { input, context }) {
-      const { lane, memory, length, sentLength, earlierBytes } = turnOf(call.httpRequest);
-      const { earlier = [], chain } = context;
-      const isChained = chain.length > 0 || earlier.length === 0;
-      await store.put(call, response, { input: isChained ? input : [...earlier, ...input], context });
-      const isStored = context.stored && (response as { store?: unknown }).store !== false;
-      if (isStored) return;
-      const items = [...earlier, ...input, ...(response.output as typeof input)];
-      const size = earlier.length === 0 ? 0 : (earlierBytes ?? JSON.stringify(earlier).length);
-      memory.keep(lane, response.id, { items, bytes: size + length + sentLength });
+    async put(call, response, kept) {
+      const turn = turnOf(call.httpRequest);
+      const { steers } = turn;
+      if (steers === undefined) return await putAny(call, response, kept);
+      await steers.ended;
+      const context = continueSteered(turn);
+      if (context === undefined) throw new TypeError("The response that is steered has no end");
+      await putAny(call, response, { input: [...steers.input] as ResponseItem[], context });
     },
   };
+  const readAny: Responses["read"] = async (call, request) => {
+    const turn = turnOf(call.httpRequest);
+    const earlier = turn.memory.find(request.previous_response_id);
+    // One that is to be stored continues stored ones, which name each other.
+    if (earlier === undefined || request.store !== false) {
+      try {
+        return await store.read(call, request);
+      } catch (error) {
+        if (earlier === undefined || !isNotFound(error)) throw error;
+      }
+    }
+    turn.earlierBytes = earlier.bytes;
+    const { previous_response_id: _, ...rest } = request;
+    return { ...(await store.read(call, rest)), earlier: earlier.items };
+  };
+  const putAny: Responses["put"] = async (call, response, { input, context }) => {
+    const turn = turnOf(call.httpRequest);
+    const { lane, body, memory, length, sentLength, earlierBytes } = turn;
+    const { earlier = [], chain } = context;
+    memory.unqueue((body as ResponsesRequest).previous_response_id);
+    const isChained = chain.length > 0 || earlier.length === 0;
+    await store.put(call, response, { input: isChained ? input : [...earlier, ...input], context });
+    const isStored = context.stored && (response as { store?: unknown }).store !== false;
+    const items = [...earlier, ...input, ...(response.output as typeof input)];
+    turn.answered = { items, isStored };
+    if (isStored) return;
+    const size = earlier.length === 0 ? 0 : (earlierBytes ?? JSON.stringify(earlier).length);
+    memory.keep(lane, response.id, { items, bytes: size + length + sentLength });
+  };
+  return responses;
 }
 
 function isNotFound(error: unknown): boolean {

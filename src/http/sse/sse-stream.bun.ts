@@ -19,6 +19,8 @@ interface SseFormat {
   pass?(event: ServerEvent): ServerEvent | undefined;
   /** The text that keeps a silent stream alive; `undefined`: a comment. */
   heartbeat?(): string | undefined;
+  /** Nothing is sent before the answer has begun, however long that takes. */
+  readonly isHeld?: boolean;
 }
 
 /** An event as it goes over the wire. */
@@ -94,6 +96,7 @@ export class SseStream<Chunk> implements StreamSink<Chunk> {
 
   /** Writes a heartbeat, unless the client is already behind. */
   beat(): void {
+    if (this.#format.isHeld === true && !this.isOpen) return;
     this.open();
     if (this.#backpressure === undefined) void this.send(this.#format.heartbeat?.() ?? comment);
   }

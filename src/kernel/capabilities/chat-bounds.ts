@@ -26,7 +26,7 @@ export const chatBounds: Pick<CapabilityHandler<"chat">, "upperBound" | "lowerBo
       inputToken = Math.max(inputToken, meters.inputToken ?? 0);
       audioInputToken = Math.max(audioInputToken, meters.audioInputToken ?? 0);
     }
-    inputToken = Math.min(counted, inputToken);
+    inputToken = withAnswerOf(run, Math.min(counted, inputToken));
     audioInputToken = Math.min(counted, audioInputToken);
     const searchesMax = passthrough?.searchLimitOf(modelEntry) ?? 0;
     const toBound = createBounds(run, { upper: { inputToken, audioInputToken }, sentTokensMax: inputToken });
@@ -88,6 +88,14 @@ export const chatBounds: Pick<CapabilityHandler<"chat">, "upperBound" | "lowerBo
     };
   },
 };
+
+/** The tokens of a prompt with the answer that it steers, which is not there yet. */
+function withAnswerOf({ call, modelEntry }: ModelRun<"chat">, promptTokens: number): number {
+  const { steering } = call.request;
+  if (steering === undefined) return promptTokens;
+  const context = getContextTokensMax(modelEntry.model) ?? contextTokensDefault;
+  return Math.max(promptTokens, Math.min(context, promptTokens + steering.answerTokensMax));
+}
 
 /** The upper bound of an answer of a model that declares neither limit. */
 const outputTokensDefault = 128_000;

@@ -153,6 +153,7 @@ async function estimatePrompt(kernel: Kernel, run: ModelRun<"chat">): Promise<Me
   const copiesMax = isPassed ? 1 : promptCopiesMax(request, { ...modelEntry, routes });
   const copies = open === 0 ? copiesMax : Math.min(copiesMax, open);
   const { meters, hasAddress } = boundPrompt(body, form, model);
+  const answerTokens = run.call.request.steering?.answerTokens() ?? 0;
   const text = readPromptText(body, form, model);
   const counted = text.isOpenEnded
     ? (run.bounds.countedTokensMax ??
@@ -162,9 +163,9 @@ async function estimatePrompt(kernel: Kernel, run: ModelRun<"chat">): Promise<Me
   const audioTokens = estimateAudioTokens(text.audioTokensMax);
   const { inputToken = 0, audioInputToken } = meters;
   const estimate = (tokens: number, most: number) => copies * Math.min(tokens, most);
-  if (!hasAudioPrice(model)) return { inputToken: estimate(counted + audioTokens, inputToken) };
+  if (!hasAudioPrice(model)) return { inputToken: estimate(counted + audioTokens, inputToken) + answerTokens };
   return {
-    inputToken: estimate(counted, inputToken),
+    inputToken: estimate(counted, inputToken) + answerTokens,
     // A prompt without a bound may be audio, which costs more.
     ...(audioInputToken !== undefined && {
       audioInputToken: estimate(text.isOpenEnded ? counted : audioTokens, audioInputToken),

@@ -6,7 +6,7 @@
 import { clearInterval, clearTimeout, setInterval, setTimeout } from "node:timers";
 import { LruMap } from "../../lib/lru-map.ts";
 import { opcodes, WebSocketParser, writeClose, writeFrame, writeMessage } from "../../lib/web-socket.ts";
-import type { ProviderCredential, SocketTurn, WebSocketMessage } from "../../provider/index.ts";
+import type { ProviderCredential, SocketTurn, SteeringMessage, WebSocketMessage } from "../../provider/index.ts";
 import type { Bytes } from "./http-client.ts";
 import type { WebSocketConnection } from "./web-socket.ts";
 
@@ -53,6 +53,23 @@ export interface SocketPlace {
   readonly plugin: string;
   readonly url: string;
   readonly credential: ProviderCredential | undefined;
+}
+
+/** A turn that a socket is at work for. */
+export interface RunningTurn {
+  /** Absent until the answer has begun. */
+  readonly responseId: string | undefined;
+}
+
+/** A turn that follows the running one by itself, if the provider takes the input that steers that one. */
+export interface WaitingTurn extends RunningTurn {
+  reserve(bytes: number): void;
+  /** Hears of its input. Returns whether it is its own. */
+  hear(message: SteeringMessage, text: string): boolean;
+  /** The running turn has ended. @param ahead Messages that came since. */
+  begin(ahead: string[]): void;
+  /** The socket is closed. */
+  lose(): void;
 }
 
 /** The lanes of a process. */
@@ -122,6 +139,21 @@ export class ProviderLane {
     return undefined;
   }
 
+  /** Whether the response is answered by a socket now. */
+  runs(responseId: string): boolean {
+    return this.#socket?.running?.responseId === responseId;
+  }
+
+  /** The socket that answers a response now, at a place. */
+  takeRunning(place: SocketPlace, responseId: string): KeptSocket | undefined {
+    return this.runs(responseId) && this.#socket?.isAt(place) === true ? this.#socket : undefined;
+  }
+
+  /** Closes the socket. The next turn sends the whole conversation. */
+  reset(): void {
+    this.#socket?.close();
+  }
+
   mayOpen(place: SocketPlace): boolean {
     return !this.#hasEnded && this.#lanes.mayOpen(this.#account, place);
   }
@@ -177,6 +209,10 @@ export class KeptSocket {
   #next: Promise<Bytes | undefined> | undefined;
   /** Counts the memory of the turn that runs; absent between turns. */
   #reserve: ((bytes: number) => void) | undefined;
+  /** Size of a message that has come in part, which the turn that runs counts. */
+  #partBytes = 0;
+  #running: RunningTurn | undefined;
+  #waiting: WaitingTurn | undefined;
   #idleTimer: ReturnType<typeof setTimeout> | undefined;
   #pingTimer: ReturnType<typeof setInterval> | undefined;
   /** A ping was sent, and nothing came since. */
@@ -193,7 +229,10 @@ export class KeptSocket {
     this.#reader = connection.frames.getReader();
     this.#openedMs = options.now();
     this.#parser = new WebSocketParser({
-      reserve: (bytes) => this.#reserve?.(bytes),
+      reserve: (bytes) => {
+        this.#reserve?.(bytes);
+        this.#partBytes += bytes;
+      },
       onPing: (payload) => void (this.#isClosed || connection.write(writeFrame(opcodes.pong, payload))),
     });
   }
@@ -212,16 +251,68 @@ export class KeptSocket {
     return this.#parser.close;
   }
 
-  fits({ plugin, url, credential }: SocketPlace): boolean {
-    const { place, bounds, now } = this.#options;
-    const isThere = place.plugin === plugin && place.url === url && place.credential === credential;
-    return isThere && this.#reserve === undefined && now() - this.#openedMs < bounds.ageMs;
+  get running(): RunningTurn | undefined {
+    return this.#running;
+  }
+
+  /** The turn that steers the running one. */
+  get waiting(): WaitingTurn | undefined {
+    return this.#waiting;
+  }
+
+  isAt({ plugin, url, credential }: SocketPlace): boolean {
+    const { place } = this.#options;
+    return place.plugin === plugin && place.url === url && place.credential === credential;
+  }
+
+  fits(place: SocketPlace): boolean {
+    const { bounds, now } = this.#options;
+    return this.isAt(place) && this.#reserve === undefined && now() - this.#openedMs < bounds.ageMs;
   }
 
   /** Begins a turn. @param reserve Counts the memory of a message that has come in part. */
-  begin(reserve: (bytes: number) => void): void {
+  begin(turn: RunningTurn, reserve: (bytes: number) => void): void {
     this.#stopTimers();
+    this.#running = turn;
     this.#reserve = reserve;
+  }
+
+  /** Lets a turn follow the running one. */
+  await(turn: WaitingTurn): void {
+    this.#waiting = turn;
+  }
+
+  /** A turn does not follow any more. @param isOpen Its provider may begin it all the same: the socket ends before. */
+  leave(turn: WaitingTurn, isOpen: boolean): void {
+    if (this.#waiting !== turn) return;
+    this.#waiting = undefined;
+    if (isOpen) this.#endsAfterTurn = true;
+  }
+
+  /** Ends the running turn and begins the one that waits. */
+  handOver(turn: SocketTurn | undefined, bytes: number, ahead: string[]): void {
+    const next = this.#waiting;
+    if (next === undefined || (this.#parser.close !== undefined && ahead.length === 0)) {
+      this.close();
+      return;
+    }
+    this.#remember(turn, bytes);
+    this.#waiting = undefined;
+    this.#running = next;
+    const partBytes = this.#partBytes;
+    this.#reserve?.(-partBytes);
+    this.#reserve = (more) => next.reserve(more);
+    next.begin(ahead);
+    try {
+      next.reserve(partBytes);
+    } catch {
+      this.close();
+    }
+  }
+
+  /** Bytes of the conversation up to the last turn. */
+  get beforeBytes(): number {
+    return this.#beforeBytes;
   }
 
   /** Sends a frame. Resolves once the provider takes more. */
@@ -253,6 +344,7 @@ export class KeptSocket {
    */
   rest(turn: SocketTurn | undefined, { bytes, continues }: { bytes: number; continues: boolean }): void {
     this.#reserve = undefined;
+    this.#running = undefined;
     if (this.#endsAfterTurn || this.#parser.close !== undefined) {
       this.close();
       return;
@@ -292,6 +384,10 @@ export class KeptSocket {
     this.#remember(undefined, 0);
     this.#parser.end();
     this.#reserve = undefined;
+    this.#running = undefined;
+    const waiting = this.#waiting;
+    this.#waiting = undefined;
+    waiting?.lose();
     this.#connection.end(writeClose(goingAway));
     this.#reader.cancel().catch(() => undefined);
     this.#options.onClose();

@@ -74,6 +74,7 @@ import { type FetchedFile, refuseFormAddresses, withFilesFor } from "./media-add
 import { getSilenceMs, type Network } from "./network.ts";
 import type { KeptSocket, ProviderLane, SocketPlace } from "./provider-lanes.ts";
 import { getBaseUrl, tokenBytesMax, tokenMsMax } from "./ssrf-guard.ts";
+import { notSteered, type Steering } from "./steering.ts";
 import { TurnBySocket } from "./turn-by-socket.ts";
 import { fetchCopies, Slices, sliceBytes, socketCopies } from "./turns.ts";
 import type { WebSocketConnection } from "./web-socket.ts";
@@ -108,6 +109,8 @@ export interface Sender {
   coverAll(): Promise<void> | undefined;
   /** Keeps a WebSocket to the provider between turns; absent: the client sends none. */
   readonly providerLane?: ProviderLane | undefined;
+  /** Present for a call that follows a response which it steers: nothing else of it is sent. */
+  readonly steering?: Steering | undefined;
   /** It opened a WebSocket, which stays open until the signal is aborted unless its plugin closes it. */
   hasSocket: boolean;
   /** A request is about to be sent. */
@@ -175,7 +178,9 @@ export class BoundUpstream implements Upstream {
 
   /** A request costs nothing and may be sent again. */
   #takeBack(request: SentRequest): void {
-    this.#sent.splice(this.#sent.indexOf(request), 1);
+    const index = this.#sent.indexOf(request);
+    if (index < 0) return;
+    this.#sent.splice(index, 1);
     this.#sender.onRefused(request);
     this.#wasSent = this.#sent.length > 0;
   }
@@ -219,7 +224,10 @@ export class BoundUpstream implements Upstream {
   async events(path: string, body: unknown, init?: UpstreamRequestOptions): Promise<AsyncIterable<ServerEvent>> {
     const rest = this.#rest();
     if (rest !== undefined) await rest;
-    const { providerLane: lane } = this.#sender;
+    const { providerLane: lane, steering } = this.#sender;
+    if (steering !== undefined && init?.socketTurns !== undefined && lane !== undefined && isRecord(body)) {
+      return await this.#steer(steering, lane, { path, body, turns: init.socketTurns });
+    }
     if (init?.socketTurns !== undefined && lane !== undefined && isRecord(body)) {
       const answer = await this.#askInLane(lane, { path, body, turns: init.socketTurns });
       if (answer !== undefined) return answer;
@@ -257,6 +265,83 @@ export class BoundUpstream implements Upstream {
       if (answer !== "again") return answer === "nothing" ? undefined : answer;
     }
     return undefined;
+  }
+
+  /**
+   * Passes on the input that steers a response, and waits for the response that follows.
+   *
+   * @throws {GatewayError} Where none follows. It costs nothing.
+   */
+  async #steer(
+    steering: Steering,
+    lane: ProviderLane,
+    { path, body, turns }: AskedTurn,
+  ): Promise<AsyncIterable<ServerEvent>> {
+    const place = { plugin: this.#route.plugin.name, url: this.baseUrl + path, credential: this.#credential };
+    const frame = turns.toSteering(steering.responseId, steering.input);
+    const isOwn = await this.isOwnServer();
+    const sentFrame = isOwn ? await withFilesFor(frame, (url, param) => this.#fetchFile(url, param)) : frame;
+    const text = toJsonText(sentFrame);
+    if (this.#signal.aborted) throw this.#toUpstreamError(this.#signal.reason);
+    const socket = lane.takeRunning(place, steering.responseId);
+    if (socket === undefined || socket.waiting !== undefined || this.#wasAsked) {
+      throw notSteered("response_not_active", "The response has ended, or does not run by a WebSocket to its provider");
+    }
+    const request = new SentRequest(this.#route.plugin.readUsage);
+    const turn = new TurnBySocket(socket, {
+      ...this.#limits(this.#network.bounds.streamBytesMax),
+      firstMsMax: this.#silenceMsMax(this.#network.bounds.firstByteMsMax),
+      signal: this.#signal,
+      steering,
+      reserve: (bytes) => this.#reserveAnswer(bytes),
+      read: (message) => turns.read(message),
+      onUnbegun: () => this.#takeBack(request),
+      toTurn: (last, items, refusal) => {
+        const { before } = socket;
+        const input = before && [...before.items, ...steering.input];
+        const steered = { ...body, model: before?.model, input };
+        const answered = before && (refusal === undefined ? turns.toTurn(steered, last, items) : before);
+        // The provider reads it before the input of the next turn.
+        const turn = refusal === "pending" && before && input ? { ...before, items: input } : answered;
+        return { turn, continues: true, frameLength: refusal === "failed" ? 0 : text.length };
+      },
+    });
+    const answer = new UpstreamItems<ServerEvent>({
+      body: turn,
+      parser: turn,
+      ...this.#sharing(socketCopies),
+      onTake: (event) => request.readEvent(event),
+      onEnd: () => this.#onEnd(request),
+    });
+    this.#wasAsked = true;
+    this.#sender.onSent(request, this.#network.now());
+    this.#sent.push(request);
+    let failure: unknown;
+    try {
+      await turn.send(text);
+      await turn.whenBegun();
+      if (turn.steeringEnd === undefined) await answer.readFirst();
+    } catch (error) {
+      failure = error;
+    }
+    if (turn.responseId !== undefined) {
+      request.hasBegun = true;
+      this.#wasSent = true;
+      if (failure !== undefined) throw failure;
+      return answer;
+    }
+    answer.cancel();
+    if (failure !== undefined && (this.#signal.aborted || this.#timedOut || !(failure instanceof ConnectionError))) {
+      throw failure;
+    }
+    if (turn.refusal !== undefined) {
+      socket.forget();
+      const { status, headers } = turn.refusal;
+      throw await this.#readRefusal(new Response(turn.refusalText, { status, headers }));
+    }
+    throw turn.steeringEnd === "pending"
+      ? notSteered("steering_pending", "The response waits for results of tools: the input goes with the next turn")
+      : notSteered("successor_creation_failed", "The provider has begun no response with this input");
   }
 
   /** Whatever refuses the handshake, the POST that follows is answered with the reason. */
@@ -543,6 +628,12 @@ export class BoundUpstream implements Upstream {
     body: string | FormData | Blob | undefined,
     init: UpstreamRequestOptions | undefined,
   ): Promise<[Answer | Response, SentRequest]> {
+    if (this.#sender.steering !== undefined) {
+      throw notSteered(
+        "steering_not_supported",
+        "This response cannot be steered: its policies or routes have changed",
+      );
+    }
     const { guard, timeouts, now, bounds } = this.#network;
     const isPath = path.charCodeAt(0) === 47;
     const route = this.#route.baseUrl === this.baseUrl ? this.#route : { ...this.#route, baseUrl: this.baseUrl };

@@ -1,14 +1,20 @@
 import { isDeepStrictEqual } from "node:util";
 import { isRecord, parseJson } from "../../lib/json.ts";
-import type { SocketTurn, SocketTurns } from "../../provider/index.ts";
+import type { SocketMessage, SocketTurn, SocketTurns, SteeringMessage } from "../../provider/index.ts";
 
 /** The events that are looked at. One of them in a text of the model is found too, and read in vain. */
-const notable = /"type"\s*:\s*"(?:response\.(?:completed|incomplete|failed|output_item\.done)|error)"/;
+const notable =
+  /"type"\s*:\s*"(?:response\.(?:created|completed|incomplete|failed|output_item\.done|steer\.\w+)|error)"/;
 const lastTypes: ReadonlySet<unknown> = new Set([
   "response.completed",
   "response.incomplete",
   "response.failed",
   "error",
+]);
+const steeringKinds: ReadonlyMap<unknown, SteeringMessage["kind"]> = new Map([
+  ["response.steer.accepted", "accepted"],
+  ["response.steer.failed", "failed"],
+  ["response.steer.pending", "pending"],
 ]);
 const reasons = {
   previous_response_not_found: "forgotten",
@@ -31,6 +37,9 @@ export const responsesTurns: SocketTurns = {
     const event = notable.test(message) ? parseJson(message, "event") : undefined;
     if (!isRecord(event)) return { kind: "piece" };
     if (event.type === "response.output_item.done") return { kind: "item" };
+    if (event.type === "response.created") return readBegun(event);
+    const steering = steeringKinds.get(event.type);
+    if (steering !== undefined) return readSteering(event, steering);
     if (!lastTypes.has(event.type)) return { kind: "piece" };
     const { type, status, error, headers } = event;
     const isRefusal = type === "error" && Number.isInteger(status) && Number(status) >= 400 && Number(status) <= 599;
@@ -44,14 +53,28 @@ export const responsesTurns: SocketTurns = {
         typeof code === "string" && Object.hasOwn(reasons, code) ? reasons[code as keyof typeof reasons] : undefined,
     };
   },
+  toSteering: (responseId, input) => ({ type: "response.steer", previous_response_id: responseId, input }),
   toTurn(body, { type, response }, itemCount) {
-    if (type !== "response.completed" || !isRecord(response)) return undefined;
-    const { id, output } = response;
+    if (!isRecord(response)) return undefined;
+    const { id, output, incomplete_details: details } = response;
+    // A response that was steered ends early, and its successor continues it.
+    const isSteered = type === "response.incomplete" && isRecord(details) && details.reason === "steered";
+    if (type !== "response.completed" && !isSteered) return undefined;
     // Some servers do not list in their last event what they have streamed.
     if (typeof id !== "string" || !Array.isArray(output) || output.length !== itemCount) return undefined;
     return { id, model: body.model, items: [...toItems(body.input), ...output.filter(isSentBack)] };
   },
 };
+
+function readBegun({ response }: Record<string, unknown>): SocketMessage {
+  const id = isRecord(response) ? response.id : undefined;
+  return typeof id === "string" ? { kind: "begun", id } : { kind: "piece" };
+}
+
+function readSteering({ steer }: Record<string, unknown>, kind: SteeringMessage["kind"]): SocketMessage {
+  const responseId = isRecord(steer) ? steer.previous_response_id : undefined;
+  return typeof responseId === "string" ? { kind, responseId } : { kind: "piece" };
+}
 
 function toItems(input: unknown): readonly unknown[] {
   if (typeof input === "string") return [{ type: "message", role: "user", content: input }];

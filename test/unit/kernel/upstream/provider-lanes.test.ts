@@ -48,9 +48,11 @@ function connect() {
   return { connection, kinds, send: (frame: Bytes) => provider?.enqueue(frame), end: () => provider?.close() };
 }
 
+const running = { responseId: undefined };
+
 /** Runs a turn without an answer. */
 function runTurn(socket: KeptSocket): void {
-  socket.begin(() => undefined);
+  socket.begin(running, () => undefined);
   socket.rest(turn, grown);
 }
 
@@ -94,7 +96,7 @@ describe("a socket between turns", () => {
     const socket = lane.keep(connection, place);
     runTurn(socket);
     await Bun.sleep(1);
-    socket.begin(() => undefined);
+    socket.begin(running, () => undefined);
     send(writeMessage("one", false));
     expect(socket.parse((await socket.read()) as Bytes)).toEqual(["one"]);
     socket.close();
@@ -107,7 +109,7 @@ describe("a lane", () => {
     const socket = lane.keep(connect().connection, place);
     runTurn(socket);
     expect(lane.take(place)).toBe(socket);
-    socket.begin(() => undefined);
+    socket.begin(running, () => undefined);
     expect(lane.take(place)).toBeUndefined();
     expect(socket.isClosed).toBe(true);
     const other = lane.keep(connect().connection, place);
@@ -123,7 +125,7 @@ describe("a lane", () => {
   test("that ends closes its socket after the turn that runs, and opens none", () => {
     const { lane, lanes, count } = startLane();
     const socket = lane.keep(connect().connection, place);
-    socket.begin(() => undefined);
+    socket.begin(running, () => undefined);
     lane.end();
     expect([socket.isClosed, lane.mayOpen(place)]).toEqual([false, false]);
     socket.rest(turn, grown);
@@ -135,7 +137,7 @@ describe("a lane", () => {
     const { lane, count } = startLane({ bytesMax: 900 });
     const socket = lane.keep(connect().connection, place);
     const rest = (bytes: number, continues: boolean) => {
-      socket.begin(() => undefined);
+      socket.begin(running, () => undefined);
       socket.rest(turn, { bytes, continues });
       return [socket.before?.id, count().bytes];
     };
