@@ -6,6 +6,7 @@ import { readKeyCallers, readKeyCosts } from "../../reports/index.ts";
 import { defineCommand, UsageError } from "../command.ts";
 import { columns, toIsoTime } from "../lib/format.ts";
 import {
+  expiryForms,
   parseAllowedModels,
   parseBudget,
   parseCacheMarks,
@@ -34,7 +35,7 @@ const limitFlags = {
 
 const changeFlags = {
   name: { value: "N", description: "Purpose of the key" },
-  expires: { value: "30d", description: "Expiry: a duration (30d, 12h, 1y) or the last day (2027-01-31)" },
+  expires: { value: "30d", description: `Expiry: ${expiryForms}` },
   models: { value: "a,b", description: "Models the key may use" },
   networks: { value: "a,b", description: "Addresses and CIDR ranges it may be used from" },
   "cache-marks": {

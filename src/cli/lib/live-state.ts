@@ -1,5 +1,5 @@
 import { type Config, getPluginStateFile } from "../../config/index.ts";
-import { isEnded } from "../../provider/index.ts";
+import { getDisplayName, isEnded } from "../../provider/index.ts";
 import { getModelNames, readStateFile, type Served } from "../../providers/index.ts";
 import type { CliContext } from "../command.ts";
 import { loadSnapshot, readProviderSettings } from "./catalogue.ts";
@@ -14,7 +14,7 @@ export function readLiveState(config: Config): ReturnType<typeof readStateFile> 
  * whole.
  */
 export async function readLiveServed(context: CliContext, config: Config): Promise<Served | undefined> {
-  const providers = readLiveState(config)?.providers;
+  const { providers, sandboxModels = [] } = readLiveState(config) ?? {};
   if (providers === undefined || providers.some(({ routes, served_models: count }) => routes.length < count))
     return undefined;
   const snapshot = await loadSnapshot(context, config, await readProviderSettings(config));
@@ -22,12 +22,14 @@ export async function readLiveServed(context: CliContext, config: Config): Promi
   const byModel = new Map<string, string[]>();
   for (const { name, routes } of providers)
     for (const { model } of routes) byModel.set(model, [...(byModel.get(model) ?? []), name]);
+  for (const model of sandboxModels) byModel.set(model, [...(byModel.get(model) ?? []), "sandbox"]);
   return {
     describeModel(name) {
       const model = names.find(name);
       if (model === undefined) return undefined;
       const { id, capability } = model;
-      return { id, capability, providers: byModel.get(id) ?? [], hasEnded: isEnded(model, Date.now()) };
+      const shown = { id, name: getDisplayName(model), capability };
+      return { ...shown, providers: byModel.get(id) ?? [], hasEnded: isEnded(model, Date.now()) };
     },
     capabilitiesOf(provider) {
       const models = snapshot.plugins.find(({ name }) => name === provider)?.models ?? [];

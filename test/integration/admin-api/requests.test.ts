@@ -134,6 +134,22 @@ test("the command line lists requests and shows one", async () => {
   expect(list.map(({ tag }) => tag)).toEqual(["blue", "red"]);
   const ofVirtual = await bench.json<{ tag: string }[]>("request", "list", "--model", "fast");
   expect(ofVirtual.map(({ tag }) => tag)).toEqual(["green"]);
+  const listTags = async (...flags: string[]) =>
+    (await bench.json<{ tag: string | null }[]>("request", "list", ...flags)).map(({ tag }) => tag);
+  const today = new Date().toISOString().slice(0, 10);
+  expect(await listTags("--from", today, "--status", "ok")).toEqual(["green", "blue", "red"]);
+  expect(await listTags("--until", today)).toEqual([]);
+  expect(await listTags("--from", "2100-01-01T08:30Z")).toEqual([]);
+  expect(await listTags("--min-charge", "1000")).toEqual([]);
+  expect(await listTags("--min-charge", "0.000000001")).toEqual(["blue"]);
+  for (const wrong of [
+    ["--from", "yesterday"],
+    ["--until", "2026-13-01"],
+    ["--min-charge", "much"],
+  ]) {
+    const { code, stderr } = await bench.run("request", "list", ...wrong);
+    expect([code, stderr]).toEqual([2, expect.stringContaining(`Cannot read ${wrong.join(" ")}, expected`)]);
+  }
   const shown = await bench.run("request", "show", ids.get("green") as string);
   expect([shown.code, shown.stdout]).toEqual([0, expect.stringContaining("session of ben")]);
   const wrong = await bench.run("request", "list", "--status", "good");
