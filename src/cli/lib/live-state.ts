@@ -1,8 +1,9 @@
 import { type Config, getPluginStateFile } from "../../config/index.ts";
-import { getDisplayName, isEnded } from "../../provider/index.ts";
+import { isEnded } from "../../provider/index.ts";
 import { getModelNames, readStateFile, type Served } from "../../providers/index.ts";
 import type { CliContext } from "../command.ts";
 import { loadSnapshot, readProviderSettings } from "./catalogue.ts";
+import { readModelNames } from "./parse.ts";
 
 /** The state of the gateway that runs in this home folder; `undefined` when none does. */
 export function readLiveState(config: Config): ReturnType<typeof readStateFile> {
@@ -19,6 +20,7 @@ export async function readLiveServed(context: CliContext, config: Config): Promi
     return undefined;
   const snapshot = await loadSnapshot(context, config, await readProviderSettings(config));
   const names = getModelNames(snapshot);
+  const nameOf = await readModelNames(context, config);
   const byModel = new Map<string, string[]>();
   for (const { name, routes } of providers)
     for (const { model } of routes) byModel.set(model, [...(byModel.get(model) ?? []), name]);
@@ -28,7 +30,7 @@ export async function readLiveServed(context: CliContext, config: Config): Promi
       const model = names.find(name);
       if (model === undefined) return undefined;
       const { id, capability } = model;
-      const shown = { id, name: getDisplayName(model), capability };
+      const shown = { id, name: nameOf(id), capability };
       return { ...shown, providers: byModel.get(id) ?? [], hasEnded: isEnded(model, Date.now()) };
     },
     capabilitiesOf(provider) {

@@ -117,12 +117,12 @@ test("a re-route to a model that the sandbox answers beside a provider has the e
   const listEffects = async () => (await runThere("reroute", "list")).stdout;
   const reroute = ["--subject", "model", "--name", "gpt-4.1-mini", "--to-model", "claude-haiku-4-5"];
   expect((await runThere("reroute", "create", ...reroute, "--until", "2h")).stderr).toBe("");
-  await until(async () => /claude-haiku-4-5 .* yes /.test(await listEffects()));
+  await until(async () => /claude-haiku-4-5 .* yes$/m.test(await listEffects()));
   expect(await listEffects()).not.toContain("famC");
   const { stdout } = await runThere("provider", "incident", "openai");
   expect(stdout).toMatch(/gpt-4\.1-mini +answered by claude-haiku-4-5 +until \S+$/m);
   await other.stop();
-  expect(await listEffects()).toMatch(/claude-haiku-4-5 .* not known /);
+  expect(await listEffects()).toMatch(/claude-haiku-4-5 .* not known$/m);
   expect((await runThere("provider", "incident", "openai")).stdout).toContain("whether it has an effect is not known");
   rmSync(home, { recursive: true });
 });
