@@ -397,7 +397,7 @@ describe("an e-mail that was only claimed, in commands,", () => {
     "wallet credit --account": refused("wallet", "credit", "--account", "E", "--usd", "5", "--note", "x"),
     "wallet debit --account": runs("wallet", "debit", "--account", "E", "--usd", "0.000000001", "--note", "x"),
     "wallet list --account": { why: "it reads" },
-    "wallet show --account": runs("wallet", "show", "--account", "E"),
+    "wallet show A": runs("wallet", "show", "E"),
     "statement --account": runs("statement", "--account", "E"),
     "quota set --account": refused("quota", "set", "--account", "E", "--tokens", "1000"),
     "import openrouter --account": { why: "it asks OpenRouter first: it finds the account as key create does" },

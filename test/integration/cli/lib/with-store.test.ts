@@ -52,7 +52,7 @@ describe("account", () => {
     [["key", "create", ...nobody, "--name", "n"]],
     [["key", "list", ...nobody]],
     [["wallet", "credit", ...nobody, "--usd", "5", "--note", "n"]],
-    [["wallet", "show", ...nobody]],
+    [["wallet", "show", "adda@example.org"]],
     [["quota", "set", ...nobody, "--tokens", "5"]],
   ])("%j names the nearest account", async (argv) => {
     await create();
@@ -192,14 +192,13 @@ describe("key", () => {
 
 describe("wallet", () => {
   const credit = (...flags: string[]) => ["wallet", "credit", "--account", email, "--note", "Invoice 7", ...flags];
-  const balance = async () =>
-    (await bench.json<{ balance_usd: string }>("wallet", "show", "--account", email)).balance_usd;
+  const balance = async () => (await bench.json<{ balance_usd: string }>("wallet", "show", email)).balance_usd;
 
   test("credit adds exactly, and show says the sum", async () => {
     await create();
     expect(await bench.json(...credit("--usd", "5.00"))).toMatchObject({ balance_usd: "5", held_usd: "0" });
     await bench.json(...credit("--usd", "0.000000001"));
-    expect(await bench.json("wallet", "show", "--account", email)).toEqual({
+    expect(await bench.json("wallet", "show", email)).toEqual({
       balance_usd: "5.000000001",
       held_usd: "0",
     });
