@@ -312,7 +312,7 @@ function toTable(rows: readonly Readonly<Record<string, unknown>>[], hidden: Rea
   return columns([head, ...rows.map((row) => names.map((field) => toCell(field, row[field])))]);
 }
 
-/** What only the gateway that runs can say: without one, the answer is that it is not known. */
+/** Whether only the gateway that runs can say it: without one, the answer is that it is not known. */
 function isOpenQuestion(field: string): boolean {
   return field === "is_effective";
 }

@@ -58,8 +58,8 @@ export const channelTest = defineCommand({
         const delivery = createDelivery({ store, secrets: new SecretBox(config), config, now: Date.now, log });
         const error = await delivery.sendTest(id);
         const json = { id, name, ok: error === undefined, error: error ?? null };
-        const said = error === undefined ? `${name} accepted a test alert` : `${name}: ${toTerminalLine(error)}`;
-        return { json, text: said, exitCode: error === undefined ? 0 : 1 };
+        const line = error === undefined ? `${name} accepted a test alert` : `${name}: ${toTerminalLine(error)}`;
+        return { json, text: line, exitCode: error === undefined ? 0 : 1 };
       },
       now,
     );

@@ -341,8 +341,8 @@ async function explainUnsent(
 }
 
 /** Keeps an alert that is over, from when it was last seen. */
-async function keep(db: Db, { text: said, ...row }: AlertRow, unsent: string): Promise<void> {
-  const text = `${unsent === "" || /[.!?]$/.test(said) ? said : `${said}.`}${unsent}`;
+async function keep(db: Db, { text: ofAlert, ...row }: AlertRow, unsent: string): Promise<void> {
+  const text = `${unsent === "" || /[.!?]$/.test(ofAlert) ? ofAlert : `${ofAlert}.`}${unsent}`;
   const { owner, rule, severity, subject_type, subject_id, subject_name, page, since_at, seen_at } = row;
   const subject = { subject_type, subject_id, subject_name };
   const past = { owner, rule, text, severity, ...subject, page, since_at, ended_at: seen_at };

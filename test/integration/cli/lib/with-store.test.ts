@@ -33,7 +33,9 @@ describe("account", () => {
       verified: null,
     };
     expect(await bench.json("account", "list")).toEqual([shown]);
-    const whole = { ...shown, balance_usd: "0", held_usd: "0", keys: 0 };
+    const ofKeys = { keys: 0, keys_in_force: 0, last_used_at: null };
+    const ofPeople = { billed_afterwards: false, without_admin: false, members: [], budgets: [] };
+    const whole = { ...shown, balance_usd: "0", held_usd: "0", ...ofKeys, ...ofPeople };
     expect(await bench.json("account", "show", id)).toEqual(whole);
     expect(await bench.json("account", "show", email)).toEqual(whole);
     expect((await bench.run("account", "show", "ADA@example.org")).stdout).toContain(id);
