@@ -128,6 +128,16 @@ test("costs are told apart by end user, tag or session, of all projects or of on
   ]);
 });
 
+test("models are told by the names that clients send, in lists, in one request and to its API key", async () => {
+  const blue = ids.get("blue") as string;
+  const shown = [
+    (await get("/organization/requests?tag=blue")).json.data[0],
+    (await get(`/organization/requests/${blue}`)).json,
+    (await get(`/key/requests/${blue}`, gateway.key)).json,
+  ];
+  expect(shown.map(({ model }) => model)).toEqual(Array.from({ length: 3 }, () => expect.stringMatching(/^gpt-4\.1/)));
+});
+
 test("the command line lists requests and shows one", async () => {
   const bench = makeBench({ env: { MODELGATE_HOME: gateway.home }, now: Date.now, plugins: builtIns });
   const list = await bench.json<{ tag: string }[]>("request", "list", "--end-user", "ada");
