@@ -56,6 +56,7 @@ import type { Model, ProviderPlugin } from "./provider/index.ts";
 import {
   describeProviders,
   getModelNames,
+  isOfSandbox,
   OperatorCatalogueEditor,
   type PluginSnapshot,
   type ProviderDescription,
@@ -129,6 +130,8 @@ export interface App {
   readonly warnings: readonly string[];
   /** The providers with their health, without secrets. */
   describeProviders(): readonly ProviderDescription[];
+  /** The ids of the models that the sandbox answers for. */
+  listSandboxModels(): readonly string[];
   /** Loads and creates everything that would otherwise delay the first calls. */
   prepare(): Promise<void>;
   /** Has modules write what they have still to write. */
@@ -286,6 +289,7 @@ export async function createApp(options: AppOptions): Promise<App> {
       return providers.snapshot.warnings;
     },
     describeProviders: () => describeProviders(providers, kernel.registry, kernel.now()),
+    listSandboxModels: () => [...kernel.registry.modelEntries].filter(isOfSandbox).map(({ model }) => model.id),
     async prepare() {
       for (const path of preparedPaths) await http.handle(new Request(new URL(path, "http://localhost")));
     },

@@ -58,8 +58,9 @@ export async function serveApp(config: Config, { version, ...parts }: ServeOptio
       if (config.worker > 1 || snapshot === undefined) return;
       const { states: plugins, warnings } = snapshot;
       const providers = running?.describeProviders();
+      const sandboxModels = running?.listSandboxModels();
       try {
-        writeStateFile(stateFile, { pid: process.pid, settings, plugins, warnings, providers });
+        writeStateFile(stateFile, { pid: process.pid, settings, plugins, warnings, providers, sandboxModels });
         isStateWritten = true;
       } catch (error) {
         // A full disk, or too many open files. Only commands on this home read it.

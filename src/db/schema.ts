@@ -727,6 +727,8 @@ export interface ProviderAttemptsTable {
   slot: number;
   attempts: number;
   errors: number;
+  /** The first failure of the slot, milliseconds since 1970; `null`: none failed. */
+  first_error_at: number | null;
 }
 
 /** Orders to take paused routes back into use, which every gateway carries out once. Rows of a day ago are deleted. */

@@ -80,7 +80,7 @@ export interface Health {
   readonly state: HealthState;
   /** One message without the provider's words; absent where it works or nothing is known. */
   readonly reason: string | undefined;
-  /** When the state began, milliseconds since 1970; to five minutes where some attempts succeed. Absent where it works or nothing is known. */
+  /** When the state began: the first of its failures, milliseconds since 1970. Absent where it works or nothing is known. */
   readonly since: number | undefined;
 }
 
@@ -125,8 +125,14 @@ interface RecentAttempts extends AttemptCount {
 
 type OutcomeName = keyof LastOutcomes;
 type Outcomes = Partial<Record<OutcomeName, At<object>>>;
+interface SlotCount {
+  attempts: number;
+  errors: number;
+  /** The first failure of the slot, milliseconds since 1970. */
+  firstErrorAt?: number | undefined;
+}
 /** Attempts and errors by time slot. */
-type Counts = Map<number, { attempts: number; errors: number }>;
+type Counts = Map<number, SlotCount>;
 
 /** The `key` of outcomes that concern a provider as a whole. */
 const wholeProvider = "";
@@ -160,7 +166,7 @@ export class HealthLog {
     const at = this.#now();
     const count = this.#count(provider, at);
     count.attempts++;
-    if (failure !== undefined) count.errors++;
+    if (failure !== undefined) addError(count, at);
     if (failure === undefined)
       this.#keep(provider, key, (last) => ({ success: { at, ...countSuccesses(last(), isProbe) } }));
     else this.#keepFailure(provider, key, { at, ...failure });
@@ -169,7 +175,7 @@ export class HealthLog {
   /** An attempt that was counted as a success has failed after all. */
   recordLate(provider: string, key: string | undefined, failure: Failure): void {
     const at = this.#now();
-    this.#count(provider, at).errors++;
+    addError(this.#count(provider, at), at);
     this.#keepFailure(provider, key, { at, ...failure });
   }
 
@@ -211,9 +217,9 @@ export class HealthLog {
     }
     sum.errors = Math.min(sum.errors, sum.attempts);
     let failingSince: number | undefined;
-    for (const [slot, { attempts, errors }] of isOld ? [] : slots) {
+    for (const [slot, { attempts, errors, firstErrorAt }] of isOld ? [] : slots) {
       const isFailing = errors > 0 && errors >= attempts * degradedShare;
-      if (isFailing) failingSince = slot * slotMs;
+      if (isFailing) failingSince = firstErrorAt ?? slot * slotMs;
       // The latest slots are one: errors in the first of them are in the sum.
       else if (failingSince !== undefined || slot <= latest - recentSlots) break;
     }
@@ -241,8 +247,9 @@ export class HealthLog {
       this.#outcomes.set(toId(provider, key), outcomeBefore);
     }
     this.#counts = new Map();
-    for (const { provider, slot, attempts, errors } of rows) {
-      getOrCreate(this.#counts, provider, () => new Map()).set(slot, { attempts, errors });
+    for (const { provider, slot, attempts, errors, first_error_at: at } of rows) {
+      const firstErrorAt = at ?? undefined;
+      getOrCreate(this.#counts, provider, () => new Map()).set(slot, { attempts, errors, firstErrorAt });
     }
   }
 
@@ -300,7 +307,7 @@ export class HealthLog {
   async #write(counts: Map<string, Counts>, outcomes: Map<string, Outcomes>): Promise<void> {
     // Sorted the same way on all nodes: otherwise they could deadlock.
     const attempts = [...counts]
-      .flatMap(([provider, slots]) => [...slots].map(([slot, count]) => ({ provider, slot, ...count })))
+      .flatMap(([provider, slots]) => [...slots].map(([slot, count]) => toRow(provider, slot, count)))
       .sort((one, other) =>
         one.provider === other.provider ? one.slot - other.slot : one.provider < other.provider ? -1 : 1,
       );
@@ -314,6 +321,15 @@ export class HealthLog {
             conflict.columns(["provider", "slot"]).doUpdateSet(({ eb }) => ({
               attempts: eb("provider_attempts.attempts", "+", row.attempts),
               errors: eb("provider_attempts.errors", "+", row.errors),
+              first_error_at:
+                row.first_error_at === null
+                  ? eb.ref("provider_attempts.first_error_at")
+                  : eb
+                      .case()
+                      .when("provider_attempts.first_error_at", "<", row.first_error_at)
+                      .then(eb.ref("provider_attempts.first_error_at"))
+                      .else(row.first_error_at)
+                      .end(),
             })),
           )
           .execute();
@@ -349,7 +365,7 @@ export class HealthLog {
       .execute();
   }
 
-  #count(provider: string, at: number): { attempts: number; errors: number } {
+  #count(provider: string, at: number): SlotCount {
     const slots = getOrCreate(this.#pendingCounts, provider, () => new Map());
     return getOrCreate(slots, Math.floor(at / slotMs), () => ({ attempts: 0, errors: 0 }));
   }
@@ -379,10 +395,11 @@ export class HealthLog {
   #all(provider: string): Counts {
     const all: Counts = new Map();
     for (const counts of [this.#counts, this.#pendingCounts]) {
-      for (const [slot, { attempts, errors }] of counts.get(provider) ?? []) {
-        const slotCounts = getOrCreate(all, slot, () => ({ attempts: 0, errors: 0 }));
-        slotCounts.attempts += attempts;
-        slotCounts.errors += errors;
+      for (const [slot, count] of counts.get(provider) ?? []) {
+        const slotCounts: SlotCount = getOrCreate(all, slot, () => ({ attempts: 0, errors: 0 }));
+        slotCounts.attempts += count.attempts;
+        slotCounts.errors += count.errors;
+        slotCounts.firstErrorAt = earlier(slotCounts.firstErrorAt, count.firstErrorAt);
       }
     }
     return all;
@@ -420,11 +437,8 @@ export function providerHealth({ last, recent, keys, circuits, now }: ProviderFa
   const { routes, pausedRoutes, waitingRoutes } = circuits;
   const { attempts, errors, hasRecovered, isOver, failingSince } = recent;
   const { test } = last;
-  // The moment of the first failure, where none of its five minutes succeeded after it.
-  const first = failingSinceOf(last);
-  const isExact = first !== undefined && failingSince !== undefined && first - failingSince < slotMs;
   // A route may be paused after failures that the latest quarter of an hour does not have.
-  const since = (isExact ? first : failingSince) ?? first ?? last.error?.at;
+  const since = failingSince ?? failingSinceOf(last) ?? last.error?.at;
   const isTestKnown = test !== undefined && now - test.at <= dayMs;
   const isTestLatest = isTestKnown && test.at >= Math.max(last.success?.at ?? 0, last.error?.at ?? 0);
   const counted = `${errors} of the latest ${attempts} attempts failed`;
@@ -532,9 +546,24 @@ function toId(provider: string, key: string): string {
   return `${provider}\n${key}`;
 }
 
-function add(counts: Map<string, Counts>, [provider, slot]: [string, number], count: AttemptCount, sign: 1 | -1): void {
+function toRow(provider: string, slot: number, { attempts, errors, firstErrorAt }: SlotCount) {
+  return { provider, slot, attempts, errors, first_error_at: firstErrorAt ?? null };
+}
+
+function addError(count: SlotCount, at: number): void {
+  count.errors++;
+  count.firstErrorAt = earlier(count.firstErrorAt, at);
+}
+
+function earlier(one: number | undefined, other: number | undefined): number | undefined {
+  return one === undefined || other === undefined ? (one ?? other) : Math.min(one, other);
+}
+
+function add(counts: Map<string, Counts>, [provider, slot]: [string, number], count: SlotCount, sign: 1 | -1): void {
   const slots = getOrCreate(counts, provider, () => new Map());
-  const slotCounts = getOrCreate(slots, slot, () => ({ attempts: 0, errors: 0 }));
+  const slotCounts: SlotCount = getOrCreate(slots, slot, () => ({ attempts: 0, errors: 0 }));
+  // A failure stays the first one, also while its row could not be written.
+  slotCounts.firstErrorAt = earlier(slotCounts.firstErrorAt, count.firstErrorAt);
   slotCounts.attempts += sign * count.attempts;
   slotCounts.errors += sign * count.errors;
 }

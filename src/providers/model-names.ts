@@ -110,7 +110,8 @@ export function createBillLookup(
   provider: string | undefined,
 ): (name: string) => string {
   const models = new ModelNames({ plugins, registry });
-  if (provider === undefined) return (name) => models.findAtProvider(name)?.id ?? name;
+  // The sandbox answers for models of others, by their names.
+  if (provider === undefined || provider === "sandbox") return (name) => models.findAtProvider(name)?.id ?? name;
   const { models: rows = [], unlisted } = plugins.find(({ name }) => name === provider) ?? {};
   const firstIds = new Map(rows.map(({ id, upstreamId }) => [upstreamId, id] as const).reverse());
   const { prefix = "" } = unlisted ?? {};

@@ -44,6 +44,7 @@ export const rerouteFields = defineFields<StoredReroute>()({
       }),
     ),
     column: "ends_at",
+    flag: "until",
     unit: expiry,
     changes: true,
   },
@@ -55,6 +56,8 @@ export type NewReroute = Pick<Columns, "subject" | "name"> & Partial<Columns>;
 /** A model, and the providers that serve it now. */
 export interface ServedModel {
   readonly id: string;
+  /** Its name for people. */
+  readonly name: string;
   readonly capability: Capability;
   /** The providers that serve it now; none where none has a key. */
   readonly providers: readonly string[];
@@ -78,6 +81,8 @@ interface Change {
   /** Absent: what is served is not known here, and targets are not compared with it. */
   readonly served: Served | undefined;
   readonly now: number;
+  /** The name of a model for people, by its id. */
+  nameOf(model: string): Promise<string> | string;
 }
 
 /** Each route of a call is decided with all of them in memory. */
@@ -100,7 +105,7 @@ export async function readReroute({ db }: Pick<Store, "db">, id: string, now: nu
 export async function createReroute(
   store: TransactionScope,
   columns: NewReroute,
-  { by, served, now }: Change,
+  { by, served, now, nameOf }: Change,
 ): Promise<StoredReroute> {
   checkReroute(columns, now);
   const id = `rr_${randomBytes(9).toString("hex")}`;
@@ -110,15 +115,13 @@ export async function createReroute(
     await db.deleteFrom("reroutes").where("ends_at", "<=", now).execute();
     const others = await db.selectFrom("reroutes").selectAll().execute();
     if (others.some(({ subject, name }) => subject === row.subject && name === row.name)) {
-      throw new GatewayError(
-        "conflict",
-        `The ${row.subject} ${quoteValue(row.name)} is re-routed already; change that`,
-      );
+      const name = row.subject === "model" ? await nameOf(row.name) : row.name;
+      throw new GatewayError("conflict", `The ${row.subject} ${quoteValue(name)} is re-routed already; change that`);
     }
     if (others.length >= reroutesMax) {
       throw new GatewayError("conflict", `There are ${reroutesMax} re-routes, the limit; remove one`);
     }
-    expectNoChain(row, others);
+    await expectNoChain(row, others, nameOf);
     if (served !== undefined) expectServed(row, others, served);
     await db.insertInto("reroutes").values(row).execute();
     await record({ db, by, now }, "create", row);
@@ -130,7 +133,7 @@ export async function createReroute(
 export async function changeReroute(
   store: TransactionScope,
   { id, changes }: { readonly id: string; readonly changes: Partial<Columns> },
-  { by, served, now }: Change,
+  { by, served, now, nameOf }: Change,
 ): Promise<StoredReroute> {
   return await store.change(async (db) => {
     await lockName(db, "reroutes", store.shared);
@@ -140,7 +143,7 @@ export async function changeReroute(
     const row = { ...present, ...changes };
     checkReroute(row, now);
     const others = all.filter((one) => one.id !== id);
-    expectNoChain(row, others);
+    await expectNoChain(row, others, nameOf);
     if (served !== undefined && changes.to_model !== undefined) expectServed(row, others, served);
     await db
       .updateTable("reroutes")
@@ -187,15 +190,21 @@ function isInForce({ ends_at: endsAt }: StoredReroute, now: number): boolean {
 }
 
 /** A model that answers for another is not re-routed itself: what answers for it is named instead. */
-function expectNoChain(row: StoredReroute, others: readonly StoredReroute[]): void {
+async function expectNoChain(
+  row: StoredReroute,
+  others: readonly StoredReroute[],
+  nameOf: Change["nameOf"],
+): Promise<void> {
+  const quote = async (model: string) => quoteValue(await nameOf(model));
   const next = others.find(({ subject, name }) => subject === "model" && name === row.to_model);
   if (next !== undefined) {
-    const message = `to_model: ${quoteValue(next.name)} is re-routed to ${quoteValue(next.to_model ?? "")}; name that`;
+    const message = `to_model: ${await quote(next.name)} is re-routed to ${await quote(next.to_model ?? "")}; name that`;
     throw new GatewayError("conflict", message, { param: "to_model" });
   }
   const before = others.find(({ to_model: to }) => row.subject === "model" && to === row.name);
   if (before !== undefined) {
-    const message = `name: ${quoteValue(row.name)} answers for the ${before.subject} ${quoteValue(before.name)}; change or remove that re-route first`;
+    const source = before.subject === "model" ? await quote(before.name) : quoteValue(before.name);
+    const message = `name: ${await quote(row.name)} answers for the ${before.subject} ${source}; change or remove that re-route first`;
     throw new GatewayError("conflict", message, { param: "name" });
   }
 }
@@ -207,6 +216,7 @@ function expectServed(
   { describeModel, capabilitiesOf }: Served,
 ): void {
   const { subject, name, to_model: toModel } = row;
+  const quote = (model: string) => quoteValue(describeModel(model)?.name ?? model);
   const source = subject === "model" ? describeModel(name) : undefined;
   if (subject === "model" && source === undefined) {
     throw invalid("name", `${quoteValue(name)} is not a model here; a virtual model is changed in the catalogue`);
@@ -216,8 +226,11 @@ function expectServed(
   for (const { to_model: to, ...one } of all) {
     const target = to === null ? undefined : describeModel(to);
     if (target === undefined || target.providers.length === 0 || !target.providers.every(isAvoided)) continue;
-    const whose = one.id === row.id ? "" : `, which answers for the ${one.subject} ${quoteValue(one.name)},`;
-    const message = `${quoteValue(to ?? "")}${whose} is served only by providers that are re-routed: ${target.providers.join(", ")}`;
+    const whose =
+      one.id === row.id
+        ? ""
+        : `, which answers for the ${one.subject} ${one.subject === "model" ? quote(one.name) : quoteValue(one.name)},`;
+    const message = `${quote(to ?? "")}${whose} is served only by providers that are re-routed: ${target.providers.join(", ")}`;
     throw new GatewayError("conflict", message, { param: one.id === row.id ? "to_model" : "name" });
   }
   if (toModel === null) return;
@@ -226,15 +239,15 @@ function expectServed(
     throw invalid("to_model", `${quoteValue(toModel)} is not a model here, or is a virtual model; name a model`);
   }
   if (target.providers.length === 0) {
-    throw invalid("to_model", `no provider that serves ${quoteValue(toModel)} is enabled and has a key`);
+    throw invalid("to_model", `no provider that serves ${quoteValue(target.name)} is enabled and has a key`);
   }
   if (source !== undefined && source.capability !== target.capability) {
-    const kinds = `${quoteValue(name)} is for ${source.capability}, ${quoteValue(toModel)} for ${target.capability}`;
+    const kinds = `${quoteValue(source.name)} is for ${source.capability}, ${quoteValue(target.name)} for ${target.capability}`;
     throw invalid("to_model", `is for another endpoint: ${kinds}`);
   }
   const ofProvider = subject === "provider" ? capabilitiesOf(name) : undefined;
   if (ofProvider !== undefined && !isOneOf(ofProvider, target)) {
-    const kinds = `models of ${quoteValue(name)} are for ${[...ofProvider].sort().join(", ")}, ${quoteValue(toModel)} is for ${target.capability}`;
+    const kinds = `models of ${quoteValue(name)} are for ${[...ofProvider].sort().join(", ")}, ${quoteValue(target.name)} is for ${target.capability}`;
     throw invalid("to_model", `is for another endpoint: ${kinds}`);
   }
 }
@@ -283,10 +296,11 @@ function explainIneffective(
   }
   const target = describeModel(to);
   if (target === undefined) return `${quoteValue(to)} is not a model here, or is a virtual model`;
-  if (target.hasEnded) return `${quoteValue(to)} was retired by its provider`;
-  if (target.providers.length === 0) return `No provider that serves ${quoteValue(to)} is enabled and has a key`;
+  const quoted = quoteValue(target.name);
+  if (target.hasEnded) return `${quoted} was retired by its provider`;
+  if (target.providers.length === 0) return `No provider that serves ${quoted} is enabled and has a key`;
   const isFit = source === undefined ? isOneOf(capabilitiesOf(name), target) : source.capability === target.capability;
-  return isFit ? undefined : `${quoteValue(to)} is for another endpoint (${target.capability})`;
+  return isFit ? undefined : `${quoted} is for another endpoint (${target.capability})`;
 }
 
 function invalid(param: string, fault: string): GatewayError {

@@ -13,6 +13,8 @@ interface StateFile {
   readonly warnings: readonly string[];
   /** The providers with their health, a few seconds old; absent while the server starts. */
   readonly providers?: readonly ProviderDescription[] | undefined;
+  /** The ids of the models that the sandbox answers for; it is not one of the providers. */
+  readonly sandboxModels?: readonly string[] | undefined;
 }
 
 /** Writes the state of a server's plugins; a reader never sees a half-written file. */

@@ -32,7 +32,7 @@ export {
 } from "./measure.ts";
 export { PriceBook } from "./price-book.ts";
 export { BillError, type BillFigure } from "./provider-bill.ts";
-export { type BillDifference, reconcileBill } from "./reconcile.ts";
+export { describeDifference, reconcileBill, toBillColumn } from "./reconcile.ts";
 export { RefusalLog, refusalsOfAccountMax } from "./refusal-log.ts";
 export {
   findRequests,

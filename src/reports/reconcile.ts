@@ -1,3 +1,4 @@
+import { formatUsd } from "../contract/index.ts";
 import type { Store } from "../db/index.ts";
 import { BillError, type BillFigure, type ProviderUsage, parseProviderUsage } from "./provider-bill.ts";
 import { type RecordedUsage, recordedUsage } from "./usage.ts";
@@ -68,6 +69,26 @@ function compare(usage: ProviderUsage, recorded: readonly RecordedUsage[], toler
       }),
     )
     .filter(({ ledger, provider }) => Math.abs(ledger - provider) > (tolerance / 100) * Math.max(ledger, provider));
+}
+
+/** The column of a bill that has a figure. */
+export function toBillColumn(figure: BillFigure): string {
+  return figure === "provider_cost_nanodollars" ? "cost_usd" : figure;
+}
+
+/** A difference in the words and units of a bill. */
+export function describeDifference(
+  { day, model, figure, ledger, provider }: BillDifference,
+  nameOfModel: (model: string) => string,
+) {
+  const toText = (amount: number) => (figure === "provider_cost_nanodollars" ? formatUsd(amount) : String(amount));
+  return {
+    day,
+    model: nameOfModel(model),
+    figure: toBillColumn(figure),
+    ledger: toText(ledger),
+    provider: toText(provider),
+  };
 }
 
 function formatDay(day: number): string {

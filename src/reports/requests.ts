@@ -93,7 +93,7 @@ const columnsOf: Readonly<Record<LogTable, ReadonlySet<string>>> = {
 /** Columns that a filter reads row by row. */
 const filtered = [
   ...["opened_at", "session", "tag", "end_user", "agent", "status", "model", "protocol", "plugin", "client_request_id"],
-  ...["error_code", "duration_ms", "cost_nanodollars", "detail"],
+  ...["error_code", "duration_ms", "cost_nanodollars", "charged_nanodollars", "detail"],
 ];
 
 /** Filter of requests; times in milliseconds since 1970. An absent field does not filter. */
@@ -118,6 +118,8 @@ export interface RequestFilter {
   readonly durationMsMin?: number | undefined;
   /** Minimum cost at the price of the account. */
   readonly costNanodollarsMin?: number | undefined;
+  /** Minimum charge of a wallet or budget. */
+  readonly chargedNanodollarsMin?: number | undefined;
   /** A part of the request's id, or of the client's own. */
   readonly text?: string | undefined;
 }
@@ -306,7 +308,7 @@ async function readLatest<Row extends Pick<RecentCall, (typeof states)[number]>>
 /** Tables that may have requests that fit. */
 function toTables({ status, plugin, protocol, tag, endUser: end_user, agent, ...filter }: RequestFilter): LogTable[] {
   const { errorCode: error_code, durationMsMin: duration_ms, costNanodollarsMin: cost_nanodollars } = filter;
-  const figures = { error_code, duration_ms, cost_nanodollars };
+  const figures = { error_code, duration_ms, cost_nanodollars, charged_nanodollars: filter.chargedNanodollarsMin };
   const isOfTable = status === "running" || status === "refused";
   const requested = { plugin, protocol, tag, end_user, agent, ...figures, status: isOfTable ? undefined : status };
   const columns = Object.entries(requested).flatMap(([column, value]) => (value === undefined ? [] : [column]));
@@ -426,6 +428,9 @@ function toConditions(
     ...equals("error_code", filter.errorCode),
     ...(filter.durationMsMin === undefined ? [] : [sql`duration_ms >= ${filter.durationMsMin}`]),
     ...(filter.costNanodollarsMin === undefined ? [] : [sql`cost_nanodollars >= ${filter.costNanodollarsMin}`]),
+    ...(filter.chargedNanodollarsMin === undefined
+      ? []
+      : [sql`charged_nanodollars >= ${filter.chargedNanodollarsMin}`]),
     ...toStatus(status),
     ...toText(table, filter.text),
   ];

@@ -102,7 +102,7 @@ describe.skipIf(!hasChromium)("alerts", () => {
       await page.getByLabel("Threshold (%)").fill("5");
       expect(await findViolations(page)).toEqual([]);
       await page.getByRole("button", { name: "Save" }).click();
-      await page.getByText("There is no provider 'opnai' here").waitFor();
+      await page.getByText('There is no provider "opnai" here').waitFor();
       await page.getByRole("textbox", { name: "Provider" }).fill("openai");
       await page.getByRole("button", { name: "Save" }).click();
       await page.getByText(/of provider openai is above 5 % in 15 minutes/).waitFor();

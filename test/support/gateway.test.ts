@@ -14,7 +14,7 @@ async function start(options: { isFunded?: boolean }): Promise<Gateway> {
 }
 
 const balanceOf = async (gateway: Gateway) =>
-  (await gateway.cli<{ balance_usd: string }>("wallet", "show", "--account", ownerEmail)).balance_usd;
+  (await gateway.cli<{ balance_usd: string }>("wallet", "show", ownerEmail)).balance_usd;
 
 async function signIn({ origin, firstStdout }: Gateway): Promise<number> {
   const [, password] = /Sign in {2,}\S+ with (\S+)/.exec(firstStdout()) ?? [];

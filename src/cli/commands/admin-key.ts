@@ -8,7 +8,7 @@ import {
 } from "../../keys/index.ts";
 import { defineCommand } from "../command.ts";
 import { columns, toIsoTime } from "../lib/format.ts";
-import { parseExpiry, parseNetworkList, parseRevokesKeys } from "../lib/parse.ts";
+import { expiryForms, parseExpiry, parseNetworkList, parseRevokesKeys } from "../lib/parse.ts";
 import { withStore } from "../lib/with-store.ts";
 
 export const adminKeyCreate = defineCommand({
@@ -17,7 +17,7 @@ export const adminKeyCreate = defineCommand({
   flags: {
     name: { value: "N", description: "Purpose of the key", required: true },
     scopes: { value: "a:b,…", description: "all, or read or write of areas: keys:write,usage:read", required: true },
-    expires: { value: "30d", description: "Expiry: a duration (30d, 12h, 1y) or the last day (2027-01-31)" },
+    expires: { value: "30d", description: `Expiry: ${expiryForms}` },
     networks: { value: "a,b", description: "Addresses and CIDR ranges it may be used from (default: any)" },
   },
   args: [],

@@ -4,8 +4,10 @@ import { findLeaked, type LeakedCredential } from "../../identity/index.ts";
 import { type ApiKey, cacheMarksSettings, graceSecondsDefault } from "../../keys/index.ts";
 import { readKeyCallers, readKeyCosts } from "../../reports/index.ts";
 import { defineCommand, UsageError } from "../command.ts";
+import { exitCodes } from "../exit-codes.ts";
 import { columns, toIsoTime } from "../lib/format.ts";
 import {
+  expiryForms,
   parseAllowedModels,
   parseBudget,
   parseCacheMarks,
@@ -34,7 +36,7 @@ const limitFlags = {
 
 const changeFlags = {
   name: { value: "N", description: "Purpose of the key" },
-  expires: { value: "30d", description: "Expiry: a duration (30d, 12h, 1y) or the last day (2027-01-31)" },
+  expires: { value: "30d", description: `Expiry: ${expiryForms}` },
   models: { value: "a,b", description: "Models the key may use" },
   networks: { value: "a,b", description: "Addresses and CIDR ranges it may be used from" },
   "cache-marks": {
@@ -133,6 +135,7 @@ export const keyFind = defineCommand({
     return {
       json: lines.map(({ json }) => json),
       text: lines.length === 0 ? empty : lines.map(({ text }) => text).join("\n\n"),
+      exitCode: lines.some(({ json }) => json.status !== "not_found") ? exitCodes.success : exitCodes.notFound,
     };
   },
 });
@@ -198,6 +201,8 @@ async function describeLeaked(
   }
   const { type, id, apiKey, adminKey, secret, status, isUsable } = credential;
   const owner = apiKey && (await accounts.find(apiKey.accountId));
+  const maker = apiKey?.createdBy === undefined ? undefined : await accounts.find(apiKey.createdBy);
+  const holder = maker === undefined || maker.id === owner?.id ? undefined : accountLabel(maker);
   const last = Math.floor(now / dayMs);
   const costOf = async (days: number) =>
     apiKey && (await readKeyCosts(store, [apiKey], { first: last - days + 1, last })).get(apiKey.id);
@@ -214,13 +219,15 @@ async function describeLeaked(
     key_id: apiKey?.id ?? null,
     account: owner?.id ?? null,
     email: owner?.email ?? null,
+    holder: holder ?? null,
     replaced_at: toIsoTime(credential.replacedAt),
     last_used_at: toIsoTime(key?.lastUsedAt),
     cost_today_usd: apiKey === undefined ? null : formatUsd(today ?? 0),
     cost_30_days_usd: apiKey === undefined ? null : formatUsd(month ?? 0),
     callers: callers.map(toCallerJson),
   };
-  const whose = owner === undefined ? "" : ` of ${accountLabel(owner)}`;
+  const whose =
+    owner === undefined ? "" : ` of ${accountLabel(owner)}${holder === undefined ? "" : `, made by ${holder}`}`;
   const end = apiKey === undefined ? `modelgate admin-key revoke ${id}` : `modelgate key revoke ${apiKey.id}`;
   const lines = [
     `${type.replace("_", " ")} ${id}, “${key?.name ?? ""}”${whose}: ${describeSecret(credential)}; the key is ${status}`,
@@ -228,7 +235,8 @@ async function describeLeaked(
     key?.lastUsedAt === undefined ? "never used" : `last used ${formatMinute(key.lastUsedAt)}`,
     ...(apiKey === undefined ? [] : [`cost ${json.cost_today_usd} USD today, ${json.cost_30_days_usd} USD in 30 days`]),
     ...callers.slice(0, 10).map((caller) => `from ${toCallerRow(caller).join("  ").trim()}`),
-    ...(status === "active" ? [`to end it: ${end}`] : []),
+    // A secret that was replaced opens nothing, and the key of today is somebody's at work.
+    ...(status === "active" && isUsable !== false ? [`to end it: ${end}`] : []),
   ];
   return { json, text: lines.join("\n  ") };
 }

@@ -1,12 +1,13 @@
 import { readFileSync } from "node:fs";
-import { formatUsd } from "../../contract/index.ts";
+import { quoteValue } from "../../contract/index.ts";
 import type { ProviderPlugin } from "../../provider/index.ts";
 import { createBillLookup } from "../../providers/index.ts";
-import { type BillDifference, BillError, reconcileBill } from "../../reports/index.ts";
+import { BillError, describeDifference, reconcileBill, toBillColumn } from "../../reports/index.ts";
 import { defineCommand, UsageError } from "../command.ts";
 import { exitCodes } from "../exit-codes.ts";
 import { loadOffline } from "../lib/catalogue.ts";
 import { columns } from "../lib/format.ts";
+import { readModelNames } from "../lib/parse.ts";
 import { withStore } from "../lib/with-store.ts";
 
 export const ledgerReconcile = defineCommand({
@@ -32,25 +33,30 @@ export const ledgerReconcile = defineCommand({
     ).catch((error) => {
       throw error instanceof BillError ? new UsageError(error.message, { cause: error }) : error;
     });
-    const compared = `${usage.rows.size} rows compared by ${usage.figures.join(", ")}`;
-    const text = differences.length === 0 ? `No differences: ${compared}` : columns(differences.map(toCells));
+    const nameOf = await readModelNames(context, config);
+    const named = differences.map((one) => describeDifference(one, nameOf));
+    const compared = `${usage.rows.size} rows compared by ${usage.figures.map(toBillColumn).join(", ")}`;
+    const text = differences.length === 0 ? `No differences: ${compared}` : columns(named.map(toCells));
     return {
-      json: { ok: differences.length === 0, differences },
+      json: { ok: named.length === 0, differences: named },
       text,
       exitCode: differences.length === 0 ? exitCodes.success : exitCodes.failed,
     };
   },
 });
 
-function toCells({ day, model, figure, ledger, provider }: BillDifference): string[] {
-  const format = (amount: number) =>
-    figure === "provider_cost_nanodollars" ? `${formatUsd(amount)} USD` : String(amount);
-  return [day, model, figure, `ledger ${format(ledger)}`, `provider ${format(provider)}`];
+function toCells({ day, model, figure, ledger, provider }: ReturnType<typeof describeDifference>): string[] {
+  const unit = figure === "cost_usd" ? " USD" : "";
+  return [day, model, figure, `ledger ${ledger}${unit}`, `provider ${provider}${unit}`];
 }
 
+/** Calls that it answered are recorded as those of a provider, also once it is off. */
+const sandbox = "sandbox";
+
 function checkPlugin(plugins: readonly ProviderPlugin[], name: string | undefined): void {
-  if (name === undefined || plugins.some((plugin) => plugin.name === name)) return;
-  throw new UsageError(`Unknown provider ${name}, expected one of: ${plugins.map((plugin) => plugin.name).join(", ")}`);
+  if (name === undefined || name === sandbox || plugins.some((plugin) => plugin.name === name)) return;
+  const names = [...plugins.map((plugin) => plugin.name), sandbox];
+  throw new UsageError(`Unknown provider ${quoteValue(name)}, expected one of: ${names.join(", ")}`);
 }
 
 function parseTolerance(text: string | undefined): number {

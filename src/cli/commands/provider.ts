@@ -115,12 +115,16 @@ function formatIncident(incident: IncidentJson): string {
     incident.models
       .filter((model) => model.failed_calls > 0 || model.other_providers.length === 0)
       .map((model) => ["", model.name, toShare(model), model.other_providers.join(", ") || "no other route"]),
-    incident.reroutes.map(({ name, to_model: to, ends_at: endsAt, ineffective_reason: reason }) => [
+    incident.reroutes.map(({ name, to_model: to, ends_at: endsAt, is_effective: has, ineffective_reason: reason }) => [
       "",
       name,
       `answered by ${to ?? "other providers"}`,
       endsAt === null ? "" : `until ${toTime(endsAt)}`,
-      reason === null ? "" : `without effect: ${toTerminalLine(reason)}`,
+      reason !== null
+        ? `without effect: ${toTerminalLine(reason)}`
+        : has === null
+          ? "whether it has an effect is not known"
+          : "",
     ]),
   ];
   const titles = ["Accounts with failed requests", "Clients were answered", "Models", "Re-routes"];

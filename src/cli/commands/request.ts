@@ -16,7 +16,7 @@ import {
 import { namesOf } from "../../tenants/index.ts";
 import { defineCommand, UsageError } from "../command.ts";
 import { columns } from "../lib/format.ts";
-import { parseKeyId, parseModelFilter, parseWithin, readModelNames } from "../lib/parse.ts";
+import { parseBudget, parseKeyId, parseModelFilter, parseMoment, parseWithin, readModelNames } from "../lib/parse.ts";
 import { expectAccount, withStore } from "../lib/with-store.ts";
 
 const [listedDefault, requestsMax] = [20, 1000];
@@ -33,6 +33,12 @@ export const requestList = defineCommand({
     session: { value: "NAME", description: "Only requests of this session" },
     tag: { value: "NAME", description: "Only requests with this tag" },
     "end-user": { value: "NAME", description: "Only requests of this end user" },
+    from: {
+      value: "TIME",
+      description: "Only requests from this time on: a UTC day, or a time such as 2026-11-21T18:00Z",
+    },
+    until: { value: "TIME", description: "Only requests before this time, or this UTC day" },
+    "min-charge": { value: "0.05", description: "Only requests that were charged at least this, in US dollars" },
     agent: { value: "NAME", description: "Only requests of this agent of a session" },
     limit: { value: "N", description: `Maximum number of requests (default ${listedDefault}, up to ${requestsMax})` },
   },
@@ -50,6 +56,10 @@ export const requestList = defineCommand({
           keyId: flags.key === undefined ? undefined : parseKeyId(flags.key),
           ...ofModel,
           plugin: flags.provider,
+          from: flags.from === undefined ? undefined : parseMoment("--from", flags.from),
+          until: flags.until === undefined ? undefined : parseMoment("--until", flags.until),
+          chargedNanodollarsMin:
+            flags["min-charge"] === undefined ? undefined : parseBudget("--min-charge", flags["min-charge"]),
           status: flags.status === undefined ? undefined : parseStatus(flags.status),
           session: flags.session,
           tag: flags.tag,

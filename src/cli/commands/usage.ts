@@ -1,5 +1,6 @@
 import { toComparison, toFiguresJson, toMarginJson } from "../../http/dashboard-api/statistics-json.ts";
 import {
+  isMonth,
   readFigures,
   readGroups,
   readGroupsBefore,
@@ -8,6 +9,7 @@ import {
   type StatisticsFigures,
   type StatisticsGroup,
   sumFigures,
+  toMonthSpan,
 } from "../../reports/index.ts";
 import { labelsOf } from "../../tenants/index.ts";
 import { defineCommand, UsageError } from "../command.ts";
@@ -35,11 +37,13 @@ const dayHours = 24;
 
 export const usage = defineCommand({
   name: "usage",
-  description: "Show spend, requests and errors of the last days, today included, by account or other names",
+  description:
+    "Show spend, requests and errors of the last days, today included, or of a month, by account or other names",
   flags: {
     by: { value: "GROUP", description: `One row for each: ${names.join(", ")}; default account`, choices: names },
     account: { value: "A", description: "Only this account, by id, e-mail or name of a team" },
     days: { value: "N", description: `UTC days, 1 to ${daysMax}; default ${daysDefault}` },
+    month: { value: "2026-11", description: "A UTC month instead of the last days" },
     compare: {
       value: "",
       description: "Show the change since the same number of days before, up to the same hour of the day",
@@ -52,10 +56,9 @@ export const usage = defineCommand({
     const { by = "account" } = flags;
     const group = groups[by];
     if (group === undefined) throw new UsageError(`--by is ${by}, expected ${names.join(", ")}`);
-    const days = parseWithin("--days", flags.days ?? String(daysDefault), daysMax);
     const limit = parseWithin("--limit", flags.limit ?? String(limitDefault), limitMax);
-    const today = Math.floor(now / hourMs / dayHours);
-    const starts = Array.from({ length: days }, (_, place) => (today - days + 1 + place) * dayHours);
+    const { starts, end } = readDays(flags, now);
+    const days = starts.length;
     const nameOfModel = group === "model" ? await readModelNames(context, config) : String;
     const json = await withStore(
       config,
@@ -64,8 +67,7 @@ export const usage = defineCommand({
         const query = { filter: { accountId }, hours: dayHours, starts } as const;
         const totals = await readTotals(store, query);
         const { groups: rows } = await readGroups(store, query, { group, rank: "cost", limit, charted: 0 });
-        // The current hour counts, as it does in the figures of now.
-        const until = Math.floor(now / hourMs) + 1;
+        const until = end / hourMs;
         const before = { from: (starts[0] ?? 0) - days * dayHours, until: until - days * dayHours };
         const ofGroups = flags.compare
           ? await readGroupsBefore(store, query.filter, before, { group, groups: rows })
@@ -82,7 +84,7 @@ export const usage = defineCommand({
         );
         return {
           from: new Date((starts[0] ?? 0) * hourMs).toISOString(),
-          until: new Date(now).toISOString(),
+          until: new Date(Math.min(now, end)).toISOString(),
           group: by,
           total: { ...total, ...(ofTotal && { previous: { ...span, ...toComparison(total, ofTotal) } }) },
           data: rows.map(({ value, accountId, total: figures }, place) => ({
@@ -132,6 +134,31 @@ export const usage = defineCommand({
     return { json, text: columns([head, ...rows, toRow(all, null, json.total)]) };
   },
 });
+
+/** The days of a month that have begun, or the last days, by the hours at which they start; the hour of now counts. */
+function readDays(
+  { days: text, month }: { readonly days?: string | undefined; readonly month?: string | undefined },
+  now: number,
+): { readonly starts: readonly number[]; readonly end: number } {
+  const thisHour = (Math.floor(now / hourMs) + 1) * hourMs;
+  const today = Math.floor(now / hourMs / dayHours);
+  if (month === undefined) {
+    const days = parseWithin("--days", text ?? String(daysDefault), daysMax);
+    return { starts: toStarts(today - days + 1, today), end: thisHour };
+  }
+  if (text !== undefined) throw new UsageError("Cannot use --days and --month together; a month has its own days");
+  if (!isMonth(month)) throw new UsageError(`--month is ${month}, expected a month such as 2026-11`);
+  const { from, until } = toMonthSpan(month, now);
+  const [first, end] = [toDay(from), toDay(until)];
+  if (first > today) throw new UsageError(`--month is ${month}, which has not begun`);
+  return { starts: toStarts(first, Math.min(today, end - 1)), end: Math.min(thisHour, end * dayHours * hourMs) };
+}
+
+const toDay = (at: number) => Math.floor(at / hourMs / dayHours);
+
+function toStarts(first: number, last: number): number[] {
+  return Array.from({ length: last - first + 1 }, (_, place) => (first + place) * dayHours);
+}
 
 function formatChange(percent: number | null): string {
   if (percent === null) return "–";

@@ -12,7 +12,7 @@ import { expectAccount, expectRecipient, withStore } from "../lib/with-store.ts"
 const listedMax = 1000;
 
 const flags = {
-  account: { value: "A", description: "Id or e-mail of the account", required: true },
+  account: { value: "A", description: "Id or e-mail of the account, or name of a team", required: true },
   usd: { value: "5.00", description: "US dollars, with at most nine decimals", required: true },
   note: { value: "T", description: "Reason, for the records", required: true },
   reference: { value: "R", description: "Id of the payment; the same reference is booked only once" },
@@ -39,12 +39,12 @@ export const walletDebit = defineCommand({
 export const walletShow = defineCommand({
   name: "wallet show",
   description: "Show a wallet's balance and the amount held for running calls",
-  flags: { account: flags.account },
-  args: [],
-  example: "wallet show --account ada@example.org",
-  async run(_context, { flags, config }) {
+  flags: {},
+  args: ["A"],
+  example: "wallet show ada@example.org",
+  async run(_context, { args, config }) {
     const wallet = await withStore(config, async ({ store, accounts }) => {
-      const { id } = await expectAccount(accounts, flags.account);
+      const { id } = await expectAccount(accounts, args.A);
       return readWalletState(store, id);
     });
     const json = walletOutput(wallet);

@@ -3,6 +3,7 @@ import { isEnded } from "../../provider/index.ts";
 import { getModelNames, readStateFile, type Served } from "../../providers/index.ts";
 import type { CliContext } from "../command.ts";
 import { loadSnapshot, readProviderSettings } from "./catalogue.ts";
+import { readModelNames } from "./parse.ts";
 
 /** The state of the gateway that runs in this home folder; `undefined` when none does. */
 export function readLiveState(config: Config): ReturnType<typeof readStateFile> {
@@ -14,20 +15,23 @@ export function readLiveState(config: Config): ReturnType<typeof readStateFile> 
  * whole.
  */
 export async function readLiveServed(context: CliContext, config: Config): Promise<Served | undefined> {
-  const providers = readLiveState(config)?.providers;
+  const { providers, sandboxModels = [] } = readLiveState(config) ?? {};
   if (providers === undefined || providers.some(({ routes, served_models: count }) => routes.length < count))
     return undefined;
   const snapshot = await loadSnapshot(context, config, await readProviderSettings(config));
   const names = getModelNames(snapshot);
+  const nameOf = await readModelNames(context, config);
   const byModel = new Map<string, string[]>();
   for (const { name, routes } of providers)
     for (const { model } of routes) byModel.set(model, [...(byModel.get(model) ?? []), name]);
+  for (const model of sandboxModels) byModel.set(model, [...(byModel.get(model) ?? []), "sandbox"]);
   return {
     describeModel(name) {
       const model = names.find(name);
       if (model === undefined) return undefined;
       const { id, capability } = model;
-      return { id, capability, providers: byModel.get(id) ?? [], hasEnded: isEnded(model, Date.now()) };
+      const shown = { id, name: nameOf(id), capability };
+      return { ...shown, providers: byModel.get(id) ?? [], hasEnded: isEnded(model, Date.now()) };
     },
     capabilitiesOf(provider) {
       const models = snapshot.plugins.find(({ name }) => name === provider)?.models ?? [];

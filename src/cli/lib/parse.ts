@@ -12,21 +12,51 @@ const unitMs = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000, y: 31_5
 /** The latest instant a `Date` can hold. */
 const instantMax = 8_640_000_000_000_000;
 
+/** The forms of a time in the future, for help. */
+export const expiryForms = "a duration (30d, 12h, 1y), the last day (2027-01-31), or a time (18:00, 2027-01-31T18:00Z)";
+
 /**
- * Reads a duration such as `30d` or `12h`, or a UTC day such as `2027-01-31`, which ends with its last millisecond.
+ * Reads a duration such as `30d` or `12h`, a UTC day such as `2027-01-31`, which ends with its last millisecond, a time of day
+ * of this machine, which is the next one, or a date with a time.
  *
  * @returns Milliseconds since 1970.
- * @throws {UsageError} When it is neither, or in the past.
+ * @throws {UsageError} Naming `flag`, when it is none of them, or in the past.
  */
-export function parseExpiry(text: string, now: number): number {
+export function parseExpiry(text: string, now: number, flag = "--expires"): number {
   const duration = /^(\d{1,6})([mhdwy])$/.exec(text);
-  const at = duration === null ? parseDayEnd(text) : now + Number(duration[1]) * unitMs[duration[2] as "d"];
-  if (!(at <= instantMax)) {
-    throw new UsageError(
-      `Cannot read --expires ${text}, expected a duration such as 30d, 12h or 1y, or a day such as 2027-01-31`,
-    );
+  const at = duration === null ? parseFutureTime(text, now) : now + Number(duration[1]) * unitMs[duration[2] as "d"];
+  if (!(at <= instantMax)) throw new UsageError(`Cannot read ${flag} ${text}, expected ${expiryForms}`);
+  if (at <= now) throw new UsageError(`Cannot use ${flag} ${text}: it is in the past, expected a later time`);
+  return at;
+}
+
+function parseFutureTime(text: string, now: number): number {
+  const clock = /^([01]?\d|2[0-3]):([0-5]\d)$/.exec(text);
+  if (clock === null) return parseDateTime(text) ?? parseDayEnd(text);
+  const next = new Date(now);
+  next.setHours(Number(clock[1]), Number(clock[2]), 0, 0);
+  // Days of a change of the clock are not of 24 hours.
+  if (next.getTime() <= now) next.setDate(next.getDate() + 1);
+  return next.getTime();
+}
+
+/** Reads a date with a time, such as `2027-01-31T18:00Z`; without a zone it is of this machine. */
+function parseDateTime(text: string): number | undefined {
+  const isForm = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2})?$/.test(text);
+  return isForm ? Date.parse(text) : undefined;
+}
+
+/**
+ * Reads a moment: a UTC day, as its start, or a date with a time.
+ *
+ * @returns Milliseconds since 1970.
+ * @throws {UsageError} Naming `flag`.
+ */
+export function parseMoment(flag: string, text: string): number {
+  const at = parseDateTime(text) ?? parseDayEnd(text) + 1 - unitMs.d;
+  if (Number.isNaN(at)) {
+    throw new UsageError(`Cannot read ${flag} ${text}, expected a day or a time such as 2026-11-21T18:00Z`);
   }
-  if (at <= now) throw new UsageError(`Cannot use --expires ${text}: it is in the past, expected a later time`);
   return at;
 }
 

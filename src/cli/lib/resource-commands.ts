@@ -29,7 +29,7 @@ import { SecretBox } from "../../providers/index.ts";
 import { type CliContext, type Command, defineCommand, type Flag, type Input, UsageError } from "../command.ts";
 import { columns } from "./format.ts";
 import { readLiveServed } from "./live-state.ts";
-import { parseExpiry, parseModel, readModelNames } from "./parse.ts";
+import { expiryForms, parseExpiry, parseModel, readModelNames } from "./parse.ts";
 import { expectAccount, expectRecipient, type OpenedStore, withStore } from "./with-store.ts";
 
 const yesOrNo: readonly string[] = ["yes", "no"];
@@ -264,7 +264,7 @@ function toBody<Row>(
 function toValue<Row>(text: string, { schema, unit, flag }: Field<Row>, now: number): unknown {
   const members = membersOf(schema);
   if (text === "none" && members.some(({ type }) => type === "null")) return null;
-  if (isTime(unit)) return Math.floor(parseExpiry(text, now) / 1000);
+  if (isTime(unit)) return Math.floor(parseExpiry(text, now, `--${flag}`) / 1000);
   if (members.some(({ type }) => type === "boolean")) {
     if (yesOrNo.includes(text)) return text === "yes";
     throw new UsageError(`--${flag} is ${quoteValue(text)}, expected ${yesOrNo.join(" or ")}`, { param: `--${flag}` });
@@ -291,8 +291,12 @@ function toPlaceholder<Row>({ schema, unit }: Field<Row>): string {
   return membersOf(schema).some(({ type }) => type === "integer") ? "N" : "TEXT";
 }
 
+function toSentence(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
 function describe<Row>(field: string, { schema, unit, isWriteOnly }: Field<Row>): string {
-  if (isTime(unit)) return "A duration (30d, 12h, 1y) or the last day (2027-01-31)";
+  if (isTime(unit)) return toSentence(expiryForms);
   const texts = [schema, ...membersOf(schema)].flatMap(({ description }) => description ?? []);
   const text = (texts[0] ?? toWords(field)).replaceAll("`", "");
   const choices = choicesOf(schema);
@@ -303,13 +307,20 @@ function describe<Row>(field: string, { schema, unit, isWriteOnly }: Field<Row>)
 /** The columns of a list that have something in any row. */
 function toTable(rows: readonly Readonly<Record<string, unknown>>[], hidden: ReadonlySet<string>): string {
   const names = Object.keys(rows[0] ?? {}).filter(
-    (field) => !hidden.has(field) && (field === "account" || rows.some((row) => row[field] !== null)),
+    (field) =>
+      !hidden.has(field) && (field === "account" || isOpenQuestion(field) || rows.some((row) => row[field] !== null)),
   );
   const head = names.map((field) => field.replaceAll("_", " "));
   return columns([head, ...rows.map((row) => names.map((field) => toCell(field, row[field])))]);
 }
 
+/** Whether only the gateway that runs can say it: without one, the answer is that it is not known. */
+function isOpenQuestion(field: string): boolean {
+  return field === "is_effective";
+}
+
 function toCell(field: string, value: unknown): string {
+  if (value === null && isOpenQuestion(field)) return "not known";
   if (value === null || value === undefined) return field === "account" ? "each" : "–";
   if (typeof value === "boolean") return value ? "yes" : "no";
   if (Array.isArray(value)) return value.join(", ");

@@ -724,6 +724,7 @@ create table provider_attempts (
   slot bigint not null,
   attempts bigint not null,
   errors bigint not null,
+  first_error_at bigint,
   primary key (provider, slot)
 );
 

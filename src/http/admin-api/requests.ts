@@ -3,7 +3,7 @@ import { GatewayError, quoteValue } from "../../contract/index.ts";
 import { readBudget } from "../../lib/fields.ts";
 import { explainCharge, findRequests, type RequestFilter, readRequest } from "../../reports/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { findAccountId, toRequestFilter } from "../forms/read-fields.ts";
+import { displayNameOf, findAccountId, toRequestFilter } from "../forms/read-fields.ts";
 import { ManagedRequestObject, requestFields, toManagedRequestObject, toRequestObject } from "../forms/request-json.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { type AdminApi, adminRoutes, describeRead } from "./guard.ts";
@@ -36,6 +36,7 @@ const readsMax = 20;
 /** The request log of all projects, and the look-up of one request, as a bill or a complaint names it. */
 export function organizationRequestsController(deps: HttpDeps, api: AdminApi) {
   const { store } = deps;
+  const nameOfModel = (model: string) => displayNameOf(deps, model);
   const find = async (id: string) => {
     const request = await readRequest(store, id, undefined);
     if (request !== undefined) return request;
@@ -52,7 +53,7 @@ export function organizationRequestsController(deps: HttpDeps, api: AdminApi) {
         const filter = await readFilter(deps, query);
         const before = last && { at: last.opened_at, id: last.id };
         const { requests, next } = await findRequests(store, filter, { limit: limit + 1, before, readsMax });
-        const list = toList(requests, limit, toRequestObject);
+        const list = toList(requests, limit, (one) => toRequestObject(one, nameOfModel));
         return requests.length > limit || next === undefined ? list : { ...list, has_more: true, last_id: next.id };
       },
       {
@@ -68,7 +69,7 @@ export function organizationRequestsController(deps: HttpDeps, api: AdminApi) {
       "/:request_id",
       async ({ params: { request_id: id } }) => {
         const request = await find(id);
-        return toManagedRequestObject(request, await explainCharge(store, request));
+        return toManagedRequestObject(request, await explainCharge(store, request), nameOfModel);
       },
       { detail: describeRead("Retrieve a request: what it used and cost, and why it failed", ManagedRequestObject) },
     ),

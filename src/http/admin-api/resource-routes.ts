@@ -14,7 +14,7 @@ import {
   requestFields,
   type Schemas,
 } from "../../lib/fields.ts";
-import { isEnded } from "../../provider/index.ts";
+import { getDisplayName, isEnded } from "../../provider/index.ts";
 import type { Served } from "../../providers/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { displayNameOf, idOfCountedModel, idOfModel, modelNamesOf } from "../forms/read-fields.ts";
@@ -67,7 +67,9 @@ export function toServed(deps: HttpDeps): Served {
       const model = modelNamesOf(deps).find(name);
       const entry = model && deps.kernel.registry.byName(model.id);
       const providers = entry === undefined ? [] : namesOf(entry);
-      return model && { id: model.id, capability: model.capability, providers, hasEnded: isEnded(model, deps.now()) };
+      if (model === undefined) return undefined;
+      const { id, capability } = model;
+      return { id, name: getDisplayName(model), capability, providers, hasEnded: isEnded(model, deps.now()) };
     },
     // Also while it is disabled.
     capabilitiesOf(provider) {

@@ -24,7 +24,7 @@ import {
 } from "../../reports/index.ts";
 import { responses } from "../api/openapi.ts";
 import type { HttpDeps } from "../deps.ts";
-import { idOfModel } from "../forms/read-fields.ts";
+import { displayNameOf, idOfModel } from "../forms/read-fields.ts";
 import { keyRoute } from "../lifecycle/call-routes.ts";
 import { dataHeaders } from "../lifecycle/headers.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
@@ -244,7 +244,7 @@ export function organizationUsageController(deps: HttpDeps, api: AdminApi) {
           project_id: names.project_id,
           user_id: null,
           api_key_id: names.api_key_id,
-          model: names.model,
+          model: nameOf(deps, names.model),
           ...toMoney(figures),
           ...describeEarnings(figures),
         }),
@@ -273,7 +273,7 @@ export function organizationUsageController(deps: HttpDeps, api: AdminApi) {
           toResult: (figures, names) => ({
             object: "organization.costs.result",
             amount: { value: Number(formatUsd(figures.charged_nanodollars)), currency: "usd" },
-            line_item: names.model,
+            line_item: nameOf(deps, names.model),
             session: names.session,
             tag: names.tag,
             end_user: names.end_user,
@@ -330,7 +330,7 @@ export function keyUsageController(deps: HttpDeps) {
             ...Object.fromEntries(
               unitFigures.map(({ field, divisor, column }) => [field, Math.round(figures[column] / divisor)]),
             ),
-            model,
+            model: nameOf(deps, model),
             ...toMoney(figures),
           }),
         });
@@ -344,6 +344,11 @@ export function keyUsageController(deps: HttpDeps) {
       },
     }),
   ];
+}
+
+/** The name of a model that clients send. */
+function nameOf(deps: HttpDeps, model: string | null): string | null {
+  return model && displayNameOf(deps, model);
 }
 
 interface Span {
@@ -566,7 +571,7 @@ async function compareBuckets(deps: HttpDeps, span: Span, read: ReadRows) {
     const { cost_nanodollars: cost } = then;
     const change = cost === 0 ? null : Math.round(((now.cost_nanodollars - cost) / cost) * 1000) / 10;
     return {
-      line_item: model,
+      line_item: nameOf(deps, model),
       ...names,
       ...toMoney(now),
       ...describeEarnings(now),

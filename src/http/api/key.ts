@@ -20,6 +20,7 @@ import { ownBudgetId } from "../../db/index.ts";
 import { getDisplayName, getNames } from "../../provider/index.ts";
 import { explainCharge, readRequest } from "../../reports/index.ts";
 import type { HttpDeps } from "../deps.ts";
+import { displayNameOf } from "../forms/read-fields.ts";
 import { RequestDetailObject, toRequestDetailObject } from "../forms/request-json.ts";
 import { readSessionJson, sessionFields } from "../forms/session-json.ts";
 import { keyRoute } from "../lifecycle/call-routes.ts";
@@ -170,7 +171,8 @@ function keyRequestController(deps: HttpDeps) {
         }
         const headers = { ...dataHeaders(httpRequest), "x-request-id": id };
         const charge = await explainCharge(deps.store, request);
-        return Response.json(toRequestDetailObject(request, charge), { headers });
+        const nameOfModel = (model: string) => displayNameOf(deps, model);
+        return Response.json(toRequestDetailObject(request, charge, nameOfModel), { headers });
       },
     }),
   ];

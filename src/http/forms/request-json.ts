@@ -111,7 +111,7 @@ export const requestFields = {
   }),
   status: Whole,
   error_code: Text,
-  model: Text,
+  model: nullable(Type.String({ description: "The name that clients send" })),
   requested_model: nullable(Type.String({ description: "The name that the client sent, if another model served it" })),
   provider: Text,
   capability: Text,
@@ -227,24 +227,30 @@ export const ManagedRequestObject = Type.Object({
   earned_usd: nullable(Type.String({ description: "`charged_usd` without `provider_cost_usd`" })),
 });
 
+/** Returns the name of a model that clients send, by its id. */
+type NameOf = (model: string) => string;
+
 export function toManagedRequestObject(
   request: RequestDetail,
   charge: ExplainedCharge | undefined,
+  nameOfModel: NameOf,
 ): Static<typeof ManagedRequestObject> {
-  const described = toRequestDetailObject(request, charge);
+  const described = toRequestDetailObject(request, charge, nameOfModel);
   return { ...described, price_version: request.price_version, ...describeMargin(request) };
 }
 
-export function toRequestObject(request: LoggedRequest): Static<TObject<typeof requestFields>> {
-  return { ...toHead(request), ...describeRequest(request) };
+export function toRequestObject(request: LoggedRequest, nameOfModel: NameOf): Static<TObject<typeof requestFields>> {
+  return { ...toHead(request), ...describeRequest(request), model: request.model && nameOfModel(request.model) };
 }
 
 export function toRequestDetailObject(
   request: RequestDetail,
   charge: ExplainedCharge | undefined,
+  nameOfModel: NameOf,
 ): Static<typeof RequestDetailObject> {
   const described = describeRequestDetail(request, charge, (at) => toSeconds(at));
-  return { ...toHead(request), ...described, settled_at: toSeconds(request.settled_at) };
+  const model = described.model && nameOfModel(described.model);
+  return { ...toHead(request), ...described, model, settled_at: toSeconds(request.settled_at) };
 }
 
 function toHead({ id, opened_at: at, account_id: projectId, key_id: keyId }: LoggedRequest) {

@@ -66,8 +66,8 @@ export const reroutes = defineResource<StoredReroute, typeof rerouteFields, Deri
   },
   commands: {
     group: "reroute",
-    create: "--subject provider --name anthropic --to-model gpt-4.1 --ends-at 2h",
-    change: "ID --ends-at 12h",
+    create: "--subject provider --name anthropic --to-model gpt-4.1 --until 2h",
+    change: "ID --until 18:00",
   },
   section: "own",
   eachOwner: eachAccount,
@@ -82,13 +82,13 @@ export const reroutes = defineResource<StoredReroute, typeof rerouteFields, Deri
   },
   list: async ({ store, now }, _, page) => pageOf(await listReroutes(store, now()), page),
   read: ({ store, now }, _, id) => readReroute(store, id, now()),
-  create: async ({ store, served, findProvider, now }, by, _, columns) => {
+  create: async ({ store, served, findProvider, now, modelNameOf: nameOf }, by, _, columns) => {
     const { subject, name } = columns as NewReroute;
     if (subject === "provider") expectProvider(findProvider, name);
-    return await createReroute(store, columns as NewReroute, { by, served, now: now() });
+    return await createReroute(store, columns as NewReroute, { by, served, now: now(), nameOf });
   },
-  change: ({ store, served, now }, by, { id }, changes) =>
-    changeReroute(store, { id, changes }, { by, served, now: now() }),
+  change: ({ store, served, now, modelNameOf: nameOf }, by, { id }, changes) =>
+    changeReroute(store, { id, changes }, { by, served, now: now(), nameOf }),
   remove: ({ store, now }, by, { id }) => removeReroute(store, id, { by, now: now() }),
   async derive({ store, now, modelNameOf, readServed }, rows) {
     const served = await readServed();

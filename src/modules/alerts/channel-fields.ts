@@ -169,29 +169,42 @@ export function channelActions({ store, now, secrets: box }: ChannelDeps) {
       const present = await findChannel({ store }, owner, id);
       const whole = await readFilter({ store }, present.kind, filter, present);
       const channel = await audited(
-        (scope) => changeChannel(scope, { owner, id, name, filter: whole, now: now() }),
+        (scope) => changeChannel(scope, { owner, id: present.id, name, filter: whole, now: now() }),
         ({ name: chosen, severity, digest, rules }) => {
           const detail = { name: chosen, severity, digest, rules: rules?.join(", ") ?? "all" };
-          return toEntry(by, "alert.channel_change", id, detail);
+          return toEntry(by, "alert.channel_change", present.id, detail);
         },
       );
       return toShown(channel);
     },
     async remove({ owner, by }: ChannelOwner, id: string): Promise<void> {
-      const { name, label } = await findChannel({ store }, owner, id);
+      const { name, label, ...channel } = await findChannel({ store }, owner, id);
       await audited(
-        (scope) => deleteChannel(scope, owner, id),
-        () => toEntry(by, "alert.channel_delete", id, { name, to: label }),
+        (scope) => deleteChannel(scope, owner, channel.id),
+        () => toEntry(by, "alert.channel_delete", channel.id, { name, to: label }),
       );
     },
   };
 }
 
-/** @throws {GatewayError} `not_found` */
-export async function findChannel({ store }: Pick<ChannelDeps, "store">, owner: string, id: string): Promise<Channel> {
-  const channel = (await listChannels(store, owner)).find((one) => one.id === id);
-  if (channel === undefined) throw unknownChannel();
-  return channel;
+/**
+ * Finds a channel by its id, or by its name where no other has it.
+ *
+ * @throws {GatewayError} `not_found`; `conflict` for a name that several have.
+ */
+export async function findChannel(
+  { store }: Pick<ChannelDeps, "store">,
+  owner: string,
+  text: string,
+): Promise<Channel> {
+  const all = await listChannels(store, owner);
+  const channel = all.find(({ id }) => id === text);
+  if (channel !== undefined) return channel;
+  const named = all.filter(({ name }) => name === text);
+  if (named[0] === undefined) throw unknownChannel();
+  if (named.length === 1) return named[0];
+  const ids = named.map(({ id }) => id).join(", ");
+  throw new GatewayError("conflict", `${named.length} alert channels have the name ${quoteValue(text)}: ${ids}`);
 }
 
 export function toShown(channel: Channel): ShownChannel {

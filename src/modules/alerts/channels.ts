@@ -208,7 +208,7 @@ export async function recordOutcome(
 }
 
 export function unknownChannel(): GatewayError {
-  return new GatewayError("not_found", "No alert channel has this id");
+  return new GatewayError("not_found", "No alert channel has this id or name");
 }
 
 /** The label of the email of an account, whose address may change. */

@@ -45,21 +45,21 @@ export const channelTest = defineCommand({
   name: "channel test",
   description: "Send a test alert to an alert channel, and report whether it was accepted",
   flags: {},
-  args: ["ID"],
-  example: "channel test ach_4f1c…",
-  async run(_context, { args: { ID: id }, config, now }) {
+  args: ["CHANNEL"],
+  example: "channel test Operations",
+  async run(_context, { args: { CHANNEL: text }, config, now }) {
     // Other commands do not load what sends messages.
     const { createDelivery } = await import("./deliver.ts");
     return await withStore(
       config,
       async ({ store }) => {
-        const { name } = await findChannel({ store }, gatewayOwner, id);
+        const { id, name } = await findChannel({ store }, gatewayOwner, text);
         const log = createLog("silent", () => undefined);
         const delivery = createDelivery({ store, secrets: new SecretBox(config), config, now: Date.now, log });
         const error = await delivery.sendTest(id);
         const json = { id, name, ok: error === undefined, error: error ?? null };
-        const text = error === undefined ? `${name} accepted a test alert` : `${name}: ${toTerminalLine(error)}`;
-        return { json, text, exitCode: error === undefined ? 0 : 1 };
+        const line = error === undefined ? `${name} accepted a test alert` : `${name}: ${toTerminalLine(error)}`;
+        return { json, text: line, exitCode: error === undefined ? 0 : 1 };
       },
       now,
     );

@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { type Administrator, createQuietlyAudited } from "../../audit/index.ts";
-import { DisplayName, formatUsd, GatewayError, parseUsd } from "../../contract/index.ts";
+import { DisplayName, formatUsd, GatewayError, parseUsd, quoteValue } from "../../contract/index.ts";
 import type { HttpDeps } from "../../http/deps.ts";
 import { defineFields } from "../../lib/fields.ts";
 import {
@@ -67,7 +67,8 @@ export const metricRuleFields = defineFields<ShownRule>()({
     schema: Type.Optional(
       Type.String({
         maxLength: 254,
-        description: "The id or name of what the scope is, or the e-mail of an account; empty for the gateway",
+        description:
+          "The id or name of what the scope is, or the e-mail of an account or the name of a team; empty for the gateway",
       }),
     ),
     column: "subject",
@@ -225,7 +226,7 @@ export async function readMetricRule(
   }
   let id = await findSubject(scope, subject.trim());
   if (id === undefined) {
-    const message = `There is no ${scope} '${subject}' here`;
+    const message = `There is no ${scope} ${quoteValue(subject)} here`;
     if (onUnknown === undefined || scope === "account") throw invalid("subject", message);
     onUnknown(message);
     id = subject.trim();
@@ -248,14 +249,17 @@ export async function readMetricRule(
     if (kind === "model") return await findModel(text);
     if (kind === "provider") return findProvider(text);
     const { db } = store;
-    const query =
-      kind === "key"
-        ? db.selectFrom("keys").select("id").where("id", "=", text)
-        : db
-            .selectFrom("accounts")
-            .select("id")
-            .where(({ or, eb }) => or([eb("id", "=", text), eb("email", "=", text.toLowerCase())]));
-    return (await query.executeTakeFirst())?.id;
+    if (kind === "key") return (await db.selectFrom("keys").select("id").where("id", "=", text).executeTakeFirst())?.id;
+    const accounts = db.selectFrom("accounts").select("id");
+    const own = await accounts
+      .where(({ or, eb }) => or([eb("id", "=", text), eb("email", "=", text.toLowerCase())]))
+      .executeTakeFirst();
+    if (own !== undefined) return own.id;
+    // Those that have no address of their own are teams.
+    const teams = await accounts.where("name", "=", text).where("email", "like", "%.invalid").execute();
+    if (teams.length < 2) return teams[0]?.id;
+    const ids = teams.map(({ id }) => id).join(", ");
+    throw invalid("subject", `${teams.length} teams have the name ${quoteValue(text)}: ${ids}`);
   }
 }
 

@@ -14,7 +14,7 @@ import { checkMetricRules, listMetricRules } from "./metric-rules.ts";
 import { readNodeState, readSharedState } from "./read-state.ts";
 import { type OwnedFinding, readMutes, readStartTimes, recordFindings, roundMs } from "./record-findings.ts";
 import { gatewayOwner, readRules, toThresholds } from "./rule-settings.ts";
-import { checkNode, checkService, checkShared, type Finding, type Thresholds } from "./rules.ts";
+import { checkNode, checkService, checkShared, type Finding, listEnded, type Thresholds } from "./rules.ts";
 import type { ServiceHealth } from "./service-health.ts";
 import { type OpenChannel, type Remembered, StorelessAlerts } from "./storeless.ts";
 import { toAlertKey } from "./subject.ts";
@@ -74,7 +74,9 @@ export function createAlerts(deps: AlertsDeps) {
       const add = (owner: string, news: readonly Finding[]) =>
         findings.push(...news.map((finding) => ({ ...finding, owner })));
       const thresholds = await readThresholds();
-      const ofService = checkService(service.read(), thresholds, at);
+      const state = service.read();
+      const ofService = checkService(state, thresholds, at);
+      const ended = new Set(listEnded(state).map((one) => toAlertKey({ owner: gatewayOwner, ...one })));
       add(gatewayOwner, ofService);
       await deps.freshen();
       const usedModels = () => readUsedModels(store, { days: usedDays, now: at });
@@ -87,7 +89,7 @@ export function createAlerts(deps: AlertsDeps) {
         await checkAccounts(deps, at, add);
       }
       const sentAlerts = storeless.listTold(ofService);
-      await recordFindings(store, findings, { now: at, publicUrl: config.publicUrl, sentAlerts });
+      await recordFindings(store, findings, { now: at, publicUrl: config.publicUrl, sentAlerts, ended });
       storeless.handOver(sentAlerts);
       await remember(thresholds);
     },

@@ -37,12 +37,12 @@ export async function readNodeState(
       const isOpen = health.stateAt(nowMs) === "open" || circuitBreaker.stateAt(nowMs) !== "closed";
       return { plugin: plugin.name, model: model.id, isOpen, isImplausible: health.isImplausible(nowMs) };
     }),
-    providers: health().map(({ provider, state, reason, last, keys }) => {
+    providers: health().map(({ provider, state, reason, since, last, keys }) => {
       const unusable = keys.filter((key) => key.state === "refused" || key.state === "degraded").length;
       const isTestLatest = last.test !== undefined && last.test.at > (last.error?.at ?? 0);
       const failure = isTestLatest ? undefined : last.error;
       const lastFailure = failure && { kind: failure.kind, status: failure.status };
-      return { provider, state, reason, lastFailure, keys: { total: keys.length, unusable } };
+      return { provider, state, reason, since, lastFailure, keys: { total: keys.length, unusable } };
     }),
     // In the sandbox no provider serves them, and the end of one that nobody calls concerns nobody.
     models: entries.filter((entry) => entry.routes.some(isReal) && used.has(entry.model.id)).map(({ model }) => model),

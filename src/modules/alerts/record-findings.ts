@@ -42,6 +42,8 @@ export interface RecordOptions {
   readonly publicUrl: string | undefined;
   /** Alerts that were sent without the database, by their keys. */
   readonly sentAlerts?: ReadonlyMap<string, ToldAlert>;
+  /** The keys of alerts that are over for certain: they do not wait until nobody has found them for a while. */
+  readonly ended?: ReadonlySet<string>;
 }
 
 /**
@@ -51,7 +53,7 @@ export interface RecordOptions {
 export async function recordFindings(
   { db }: Pick<Store, "db">,
   findings: readonly OwnedFinding[],
-  { now, publicUrl, sentAlerts }: RecordOptions,
+  { now, publicUrl, sentAlerts, ended = new Set() }: RecordOptions,
 ): Promise<void> {
   // Sorted the same way on all nodes: otherwise they could deadlock.
   const rows = findings.map((finding) => toRow(finding, now, sentAlerts)).sort((a, b) => (a.id < b.id ? -1 : 1));
@@ -75,7 +77,7 @@ export async function recordFindings(
   const changed = rows.filter((row) => !same.includes(row));
   const findingIds = new Set(rows.map(({ id }) => id));
   const isCleared = [...alertsBefore.values()].some(
-    ({ id, seen_at }) => !findingIds.has(id) && seen_at <= now - clearedMs,
+    ({ id, seen_at }) => !findingIds.has(id) && (ended.has(id) || seen_at <= now - clearedMs),
   );
   if (changed.length === 0 && !isCleared) return;
   await db.transaction().execute(async (transaction) => {
@@ -86,12 +88,13 @@ export async function recordFindings(
       if (claimed === undefined) continue;
       notices.push(toOwnedNotice(claimed, { severity: toSeverity(claimed.severity), publicUrl }));
     }
-    for (const row of await clear(transaction, now)) {
+    const over = [...ended].filter((id) => !findingIds.has(id));
+    for (const row of await clear(transaction, over, now)) {
       if (row.notified_at !== null) {
         const severity = toSeverity(row.notified_severity ?? row.severity);
         notices.push(toOwnedNotice(row, { severity, publicUrl, resolvedAt: row.seen_at, isMuted: muted.has(row.id) }));
       }
-      await keep(transaction, row);
+      await keep(transaction, row, row.notified_at === null ? await explainUnsent(transaction, row, muted) : "");
     }
     await transaction
       .deleteFrom("alert_history")
@@ -265,7 +268,7 @@ function toRow(finding: OwnedFinding, now: number, sentAlerts: RecordOptions["se
     notified_severity: sentAlert === undefined ? null : severity,
   };
   const place = { ...toSubjectColumns(about), page: toPage(finding, owner === gatewayOwner) };
-  const times = { since_at: sentAlert?.at ?? now, seen_at: now };
+  const times = { since_at: sentAlert?.at ?? Math.min(finding.since ?? now, now), seen_at: now };
   return { id, owner, rule, subject_key: finding.subject, text, level, severity, ...place, ...times, ...notified };
 }
 
@@ -315,17 +318,32 @@ function claim(db: Db, { id, rule, level, severity }: AlertRow, now: number): Pr
 }
 
 /** Deletes the alerts that are over; each is returned to one node. */
-function clear(db: Db, now: number): Promise<AlertRow[]> {
+function clear(db: Db, ended: readonly string[], now: number): Promise<AlertRow[]> {
   return db
     .deleteFrom("alerts")
-    .where("seen_at", "<=", now - clearedMs)
+    .where(({ or, eb }) =>
+      or([eb("seen_at", "<=", now - clearedMs), ...(ended.length === 0 ? [] : [eb("id", "in", ended)])]),
+    )
     .returningAll()
     .execute();
 }
 
+/** Why no message about an alert that is over was sent. */
+async function explainUnsent(
+  db: Db,
+  { id, owner, rule, severity: rank, subject_key: subjectKey }: AlertRow,
+  muted: ReadonlyMap<string, number | null>,
+): Promise<string> {
+  if (muted.has(id)) return " Not sent: it was muted.";
+  const alert = { rule, subjectKey, severity: toSeverity(rank) };
+  const isTaken = (await listChannels({ db }, owner)).some((channel) => isTakenBy(channel, alert));
+  return isTaken ? " Not sent: it ended before a message was due." : " Not sent: no channel takes it.";
+}
+
 /** Keeps an alert that is over, from when it was last seen. */
-async function keep(db: Db, row: AlertRow): Promise<void> {
-  const { owner, rule, text, severity, subject_type, subject_id, subject_name, page, since_at, seen_at } = row;
+async function keep(db: Db, { text: ofAlert, ...row }: AlertRow, unsent: string): Promise<void> {
+  const text = `${unsent === "" || /[.!?]$/.test(ofAlert) ? ofAlert : `${ofAlert}.`}${unsent}`;
+  const { owner, rule, severity, subject_type, subject_id, subject_name, page, since_at, seen_at } = row;
   const subject = { subject_type, subject_id, subject_name };
   const past = { owner, rule, text, severity, ...subject, page, since_at, ended_at: seen_at };
   await db

@@ -49,6 +49,8 @@ export interface Finding {
   readonly level: number;
   readonly severity: Severity;
   readonly text: string;
+  /** When the problem began, if that is known; absent: when it is first found. */
+  readonly since?: number | undefined;
 }
 
 /** A finding of one of the gateway's own rules, whose level says how severe it is. */
@@ -76,6 +78,8 @@ export interface ProviderState {
   readonly provider: string;
   readonly state: "working" | "degraded" | "failing" | "refused" | "unknown";
   readonly reason: string | undefined;
+  /** When the state began; absent: it works, or that is not known. */
+  readonly since?: number | undefined;
   /** The provider's words are not here: they may repeat a prompt, and an alert leaves the gateway. */
   readonly lastFailure: { readonly kind: string; readonly status: number | undefined } | undefined;
   /** How many of its keys are refused or paused, of how many. */
@@ -115,6 +119,14 @@ const nameLengthMax = 80;
 const troubleMs = 30_000;
 /** Fewer failed calls say nothing about their share. */
 const failedCallsMin = 5;
+
+/**
+ * The problems of a service that have certainly ended: no other process finds them, and an alert about one need not wait until it is
+ * no longer found for a while.
+ */
+export function listEnded({ gateway, short }: ServiceState): { readonly rule: Rule; readonly subject: string }[] {
+  return short.failed === 0 ? [{ rule: "calls_failing", subject: gateway }] : [];
+}
 
 /** Checks the state that a process knows without the database. */
 export function checkService(state: ServiceState, thresholds: Thresholds, now: number): Finding[] {
@@ -256,7 +268,7 @@ function findOpenCircuits({ routes }: NodeState): Finding[] {
 
 /** A provider that answers nothing, or a part of whose keys cannot be used. */
 function findFailingProviders({ providers }: NodeState): Finding[] {
-  return providers.flatMap(({ provider, state, reason, lastFailure, keys }) => {
+  return providers.flatMap(({ provider, state, reason, since, lastFailure, keys }) => {
     const isDown = state === "failing" || state === "refused";
     if (!isDown && keys.unusable === 0) return [];
     const status = lastFailure?.status === undefined ? "" : ` (status ${lastFailure.status})`;
@@ -265,8 +277,10 @@ function findFailingProviders({ providers }: NodeState): Finding[] {
       ? `The provider ${provider} is ${state === "refused" ? "refusing the gateway's key" : "failing"}${reason === undefined ? "" : `: ${reason}`}`
       : `${keys.unusable} of ${keys.total} API keys of provider ${provider} cannot be used: the provider refuses or limits them`;
     const about = toProvider(provider);
+    const level = isDown ? 2 : 1;
+    const text = `${what}.${last}`;
     return [
-      toFinding({ rule: "provider_failing", subject: provider, about, level: isDown ? 2 : 1, text: `${what}.${last}` }),
+      toFinding({ rule: "provider_failing", subject: provider, about, level, text, since: isDown ? since : undefined }),
     ];
   });
 }

@@ -128,7 +128,7 @@ test("the commands of 'Sell access' set a price with a margin, and make one vouc
   const codes = [...sent.matchAll(/"code":"([^"]+)"/g)].map(([, code]) => code);
   expect([codes.length, new Set(codes).size]).toEqual([2, 1]);
   await shell.follow(`${transfer}${transfer}`);
-  expect(await shell.follow("modelgate wallet show --account ada@example.com")).toMatch(/balance 25\d/);
+  expect(await shell.follow("modelgate wallet show ada@example.com")).toMatch(/balance 25\d/);
 });
 
 test("the commands of the management API do what they say, one after the other", async () => {

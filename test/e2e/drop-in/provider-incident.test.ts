@@ -1,4 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { startProvider } from "../../support/chat-provider.ts";
 import { commandLine, type Gateway, startGateway } from "../../support/gateway.ts";
 import { until } from "../../support/until.ts";
@@ -16,9 +19,11 @@ afterAll(async () => {
 });
 
 /** Runs a command in a shell without the variables of the gateway. */
-async function run(...args: string[]) {
+const run = (...args: string[]) => runAt(gateway.home, args);
+
+async function runAt(home: string, args: readonly string[]) {
   const child = Bun.spawn([...commandLine(), ...args], {
-    env: { PATH: process.env.PATH ?? "", HOME: gateway.home, MODELGATE_HOME: gateway.home },
+    env: { PATH: process.env.PATH ?? "", HOME: home, MODELGATE_HOME: home },
     stdout: "pipe",
     stderr: "pipe",
   });
@@ -80,7 +85,7 @@ test("commands in another shell tell the state of the gateway that runs, and the
     "gpt-4.1-mini",
     "--to-model",
     "gpt-4.1-nano",
-    "--ends-at",
+    "--until",
     "2h",
   );
   expect([made.code, made.stderr]).toEqual([0, ""]);
@@ -100,8 +105,28 @@ test("commands in another shell tell the state of the gateway that runs, and the
   });
   const [{ id }] = JSON.parse((await run("reroute", "list", "--json")).stdout);
   expect((await run("reroute", "change", id, "--to-model", "claude-haiku-4-5")).code).toBe(0);
-  expect(await effectOf()).toEqual([false, 'No provider that serves "famC-haiku-4-5" is enabled and has a key']);
+  expect(await effectOf()).toEqual([
+    false,
+    'No provider that serves "claude-haiku-4-5-20251001" is enabled and has a key',
+  ]);
   expect((await run("reroute", "remove", id)).code).toBe(0);
+});
+
+test("a re-route to a model that the sandbox answers beside a provider has the effect that the gateway says", async () => {
+  const env = { SANDBOX: "on", OPENAI_API_KEY: key, OPENAI_BASE_URL: upstream.baseUrl };
+  const home = mkdtempSync(join(tmpdir(), "modelgate-reroute-"));
+  const other = await startGateway({ env, home });
+  const runThere = (...args: string[]) => runAt(home, args);
+  const listEffects = async () => (await runThere("reroute", "list")).stdout;
+  const reroute = ["--subject", "model", "--name", "gpt-4.1-mini", "--to-model", "claude-haiku-4-5"];
+  expect((await runThere("reroute", "create", ...reroute, "--until", "2h")).stderr).toBe("");
+  await until(async () => /claude-haiku-4-5-\d+ .* yes$/m.test(await listEffects()));
+  expect(await listEffects()).not.toContain("famC");
+  const { stdout } = await runThere("provider", "incident", "openai");
+  expect(stdout).toMatch(/gpt-4\.1-mini +answered by claude-haiku-4-5-\d+ +until \S+$/m);
+  await other.stop();
+  expect(await listEffects()).toMatch(/claude-haiku-4-5-\d+ .* not known$/m);
+  rmSync(home, { recursive: true });
 });
 
 test("a command in another shell ends the pause of a provider that works again", async () => {

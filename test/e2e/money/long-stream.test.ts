@@ -70,8 +70,7 @@ afterAll(async () => {
   rmSync(home, { recursive: true, force: true });
 });
 
-const readWalletState = () =>
-  gateway.cli<{ balance_usd: string; held_usd: string }>("wallet", "show", "--account", ownerEmail);
+const readWalletState = () => gateway.cli<{ balance_usd: string; held_usd: string }>("wallet", "show", ownerEmail);
 
 async function callRows() {
   const store = await openStore({ file: join(home, "modelgate.db") });

@@ -128,12 +128,38 @@ test("costs are told apart by end user, tag or session, of all projects or of on
   ]);
 });
 
+test("models are told by the names that clients send, in lists, in one request and to its API key", async () => {
+  const blue = ids.get("blue") as string;
+  const shown = [
+    (await get("/organization/requests?tag=blue")).json.data[0],
+    (await get(`/organization/requests/${blue}`)).json,
+    (await get(`/key/requests/${blue}`, gateway.key)).json,
+  ];
+  expect(shown.map(({ model }) => model)).toEqual(Array.from({ length: 3 }, () => expect.stringMatching(/^gpt-4\.1/)));
+});
+
 test("the command line lists requests and shows one", async () => {
   const bench = makeBench({ env: { MODELGATE_HOME: gateway.home }, now: Date.now, plugins: builtIns });
   const list = await bench.json<{ tag: string }[]>("request", "list", "--end-user", "ada");
   expect(list.map(({ tag }) => tag)).toEqual(["blue", "red"]);
   const ofVirtual = await bench.json<{ tag: string }[]>("request", "list", "--model", "fast");
   expect(ofVirtual.map(({ tag }) => tag)).toEqual(["green"]);
+  const listTags = async (...flags: string[]) =>
+    (await bench.json<{ tag: string | null }[]>("request", "list", ...flags)).map(({ tag }) => tag);
+  const today = new Date().toISOString().slice(0, 10);
+  expect(await listTags("--from", today, "--status", "ok")).toEqual(["green", "blue", "red"]);
+  expect(await listTags("--until", today)).toEqual([]);
+  expect(await listTags("--from", "2100-01-01T08:30Z")).toEqual([]);
+  expect(await listTags("--min-charge", "1000")).toEqual([]);
+  expect(await listTags("--min-charge", "0.000000001")).toEqual(["blue"]);
+  for (const wrong of [
+    ["--from", "yesterday"],
+    ["--until", "2026-13-01"],
+    ["--min-charge", "much"],
+  ]) {
+    const { code, stderr } = await bench.run("request", "list", ...wrong);
+    expect([code, stderr]).toEqual([2, expect.stringContaining(`Cannot read ${wrong.join(" ")}, expected`)]);
+  }
   const shown = await bench.run("request", "show", ids.get("green") as string);
   expect([shown.code, shown.stdout]).toEqual([0, expect.stringContaining("session of ben")]);
   const wrong = await bench.run("request", "list", "--status", "good");

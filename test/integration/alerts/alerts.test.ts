@@ -6,12 +6,15 @@ import { addMetricRule, changeMetricRule } from "../../../src/modules/alerts/met
 import { createAlerts } from "../../../src/modules/alerts/open-alerts.ts";
 import { muteAlert, readFiring, readHistory } from "../../../src/modules/alerts/record-findings.ts";
 import { gatewayOwner, writeRule } from "../../../src/modules/alerts/rule-settings.ts";
+import type { ServiceHealth } from "../../../src/modules/alerts/service-health.ts";
 import { setOwnBudget } from "../../../src/tenants/index.ts";
 import { createBudget } from "../../support/budgets.ts";
 import { recordCalls } from "../../support/payers.ts";
 import { endOf, openOf } from "../db/facts.ts";
 import { temporaryFile, temporaryStore } from "../db/temporary-store.ts";
 import { accountWith, fixture, hour, minute, secondStore, usd } from "./fixture.ts";
+
+type EndedCall = Parameters<ServiceHealth["observer"]["ended"]>[0];
 
 describe("an alert", () => {
   test("is sent once, again after a day, and once more when it is resolved", async () => {
@@ -75,8 +78,37 @@ describe("an alert", () => {
     expect(await round()).toEqual([]);
   });
 
-  test("of what lasts shorter than a minute is not sent, nor that it is over", async () => {
+  test("of a provider that fails since before the first look is sent at once, though it works at the next one", async () => {
+    const { channel, round, health, clock, deps } = await fixture();
+    await channel();
+    const [{ provider } = { provider: "" }] = deps.health();
+    const failure = { kind: "overloaded", status: 503, message: "down", model: "m" } as const;
+    clock.now += 12_000;
+    for (let call = 0; call < 30; call++) health.record(provider, undefined, call < 3 ? undefined : failure);
+    const [text] = await round(79_000);
+    expect(text).toContain(`The provider ${provider} is failing`);
+    expect(deps.health()[0]?.since).toBe(clock.now - 79_000);
+    clock.now += 45_000;
+    for (let call = 0; call < 25; call++) health.record(provider, undefined, undefined);
+    const later = [...(await round()), ...(await round()), ...(await round())];
+    expect(later).toEqual([expect.stringContaining(`The provider ${provider} is failing`)]);
+  });
+
+  test("that calls fail ends with the first look at a window without failures", async () => {
     const { channel, round, deps } = await fixture();
+    await channel();
+    for (let call = 0; call < 8; call++) {
+      deps.service.observer.ended({ status: 503 } as EndedCall, {} as never);
+    }
+    expect((await round(5000))[0]).toContain("ended with 500 or 503");
+    expect(await round()).toEqual([]);
+    expect((await round())[0]).toContain("ended with 500 or 503");
+    const firing = await readFiring(deps.store, gatewayOwner, { now: deps.now(), publicUrl: undefined });
+    expect(firing).toEqual([]);
+  });
+
+  test("of what lasts shorter than a minute is not sent, nor that it is over, and the history says why", async () => {
+    const { channel, round, deps, store } = await fixture();
     await channel();
     const [{ routes } = { routes: [] }] = deps.kernel.registry.modelEntries;
     const pool = routes[0]?.keys;
@@ -85,6 +117,9 @@ describe("an alert", () => {
     pause(deps.now() + minute + 1);
     expect(await round()).toEqual([]);
     for (let count = 0; count < 4; count++) expect(await round()).toEqual([]);
+    expect(await readHistory(store, gatewayOwner, { limit: 10, publicUrl: undefined })).toMatchObject([
+      { rule: "provider_failing", text: expect.stringMatching(/\. Not sent: it ended before a message was due\.$/) },
+    ]);
     pause(deps.now() + 10 * minute);
     expect(await round()).toEqual([]);
     expect((await round())[0]).toContain("1 of 2 API keys of provider");

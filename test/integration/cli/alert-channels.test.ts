@@ -28,7 +28,7 @@ test("channel create, list, show, change, test and remove work on one channel, w
   expect(changed).toEqual({ ...made, rules: ["disk_full", "metric"], digest: "daily", digest_hour: 7 });
   expect(await bench.json("channel", "change", made.id, "--rules", "none")).toMatchObject({ rules: null });
   expect((await bench.run("channel", "show", made.id)).stdout).toMatch(/name +On call/);
-  expect(await bench.json("channel", "test", made.id)).toMatchObject({ name: "On call", ok: true, error: null });
+  expect(await bench.json("channel", "test", "On call")).toMatchObject({ name: "On call", ok: true, error: null });
   expect(JSON.parse(webhook.requests[0]?.body ?? "")).toMatchObject({ type: "test" });
   webhook.answer(500);
   const failed = await bench.run("channel", "test", made.id);

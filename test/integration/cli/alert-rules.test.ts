@@ -14,6 +14,19 @@ const condition = ["--metric", "error_rate", "--comparison", "above", "--thresho
 const create = ["alert-rule", "create", "--name", "errors", ...condition];
 
 describe("alert-rule", () => {
+  test("is about a team by its name, and says which teams have a name that several have", async () => {
+    await bench.run("account", "create", "--email", "ada@example.org");
+    await bench.run("account", "password", "ada@example.org");
+    const team = ["team", "create", "--name", "Search", "--person", "ada@example.org"];
+    const { id } = await bench.json<{ id: string }>(...team);
+    const ofTeam = [...create, "--scope", "account", "--subject"];
+    expect(await bench.json(...ofTeam, "Search")).toMatchObject({ scope: "account", subject: id });
+    const unknown = await bench.run(...ofTeam, "Seek");
+    expect([unknown.code, unknown.stderr]).toEqual([2, expect.stringContaining('There is no account "Seek" here')]);
+    await bench.json(...team);
+    expect((await bench.run(...ofTeam, "Search")).stderr).toContain('2 teams have the name "Search": ');
+  });
+
   test("create, list, show, change and remove work on one rule, each with its audit entry", async () => {
     const made = await bench.json<{ id: string }>(...create, "--scope", "gateway");
     expect(made).toMatchObject({

@@ -89,16 +89,16 @@ describe("an amount is refused in one sentence, with exit code 2, and nothing is
   test("the largest that fits is taken exactly, and so is the smallest", async () => {
     await ledger();
     await bench.json(...credit("--usd", "9007194.254740991"));
-    expect(await bench.json("wallet", "show", "--account", email)).toMatchObject({ balance_usd: "9007199.254740991" });
+    expect(await bench.json("wallet", "show", email)).toMatchObject({ balance_usd: "9007199.254740991" });
     await bench.json("wallet", "debit", "--account", email, "--note", "n", "--usd", "0.000000001");
-    expect(await bench.json("wallet", "show", "--account", email)).toMatchObject({ balance_usd: "9007199.25474099" });
+    expect(await bench.json("wallet", "show", email)).toMatchObject({ balance_usd: "9007199.25474099" });
   });
 });
 
 describe("an account that nobody has", () => {
   test.each([
     [credit("--usd", "5").map((word) => (word === email ? "acc_none" : word))],
-    [["wallet", "show", "--account", "acc_none"]],
+    [["wallet", "show", "acc_none"]],
     [["quota", "set", "--account", "acc_none", "--tokens", "5"]],
     [["key", "create", "--account", "acc_none", "--name", "n"]],
     [["key", "list", "--account", "acc_none"]],

@@ -120,6 +120,14 @@ test("usage is told by account, model and others, for days that end today", asyn
     ["acme-2", "1", 1],
   ]);
   expect((await bench.run(...models, "--limit", "1")).stdout.split("\n")).toHaveLength(4);
+  const month = await bench.json<Figures & { from: string; until: string }>("usage", "--month", "2026-11");
+  expect([month.from, month.until]).toEqual(["2026-11-01T00:00:00.000Z", new Date(benchNow).toISOString()]);
+  expect(names(month)).toEqual([
+    ["bo@example.org", "9", 5],
+    ["ada@example.org", "3.5", 4],
+  ]);
+  const october = await bench.json<Figures & { until: string }>("usage", "--month", "2026-10");
+  expect([october.until, october.data]).toEqual(["2026-11-01T00:00:00.000Z", []]);
   // Requests without a tag have no row.
   expect((await bench.run("usage", "--by", "tag")).stdout).toContain("in all, also without tag");
   expect((await bench.run(...models)).stdout).toMatch(/^in all {2}/m);
@@ -140,6 +148,9 @@ test("usage is told by account, model and others, for days that end today", asyn
     ["--by", "nothing"],
     ["--days", "0"],
     ["--days", "367"],
+    ["--month", "2026-13"],
+    ["--month", "2026-12"],
+    ["--month", "2026-11", "--days", "7"],
     ["--limit", "201"],
   ]) {
     expect([wrong, (await bench.run("usage", ...wrong)).code]).toEqual([wrong, 2]);

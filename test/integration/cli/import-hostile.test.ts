@@ -92,7 +92,7 @@ describe("a user of the other gateway", () => {
     expect(text).toContain("which is not valid here: the account is imported without an e-mail");
     const keys = await gateway.cli<{ name: string; account: string }[]>("key", "list");
     const owner = keys.find(({ name }) => name === "thief's")?.account;
-    const wallet = await gateway.cli<{ balance_usd: string }>("wallet", "show", "--account", String(owner));
+    const wallet = await gateway.cli<{ balance_usd: string }>("wallet", "show", String(owner));
     expect(wallet.balance_usd).toBe("0");
   });
 

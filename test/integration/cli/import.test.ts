@@ -495,7 +495,7 @@ describe("import openrouter", () => {
       const made = await bench.json<Made>(...command);
       expect(made.keys.map(({ name }) => name)).toEqual(["key 0", "prod", "once"]);
       expect(made.keys.every(({ key }) => key.startsWith("sk-mg-"))).toBe(true);
-      const wallet = ["wallet", "show", "--account", made.account];
+      const wallet = ["wallet", "show", made.account];
       expect(await bench.json(...wallet)).toMatchObject({ balance_usd: "3" });
       // No model that is free here goes past the budgets in dollars.
       expect(await bench.json("account", "show", made.account)).toMatchObject({ free_tokens_per_day: 0 });

@@ -27,13 +27,20 @@ describe("key find", () => {
     expect(shown.stdout).not.toContain(made.key.split("-").at(-1) as string);
     const json = { type: "api_key", id: made.id, status: "active", secret: "current", usable: true };
     expect(await bench.json("key", "find")).toMatchObject([{ ...json, email: "ada@example.org", last_used_at: null }]);
+    const { key } = await bench.json<{ key: string }>("key", "rotate", made.id, "--grace-seconds", "0");
+    const replaced = await bench.run("key", "find");
+    expect(replaced.stdout).toContain("which does not work; the key is active");
+    expect(replaced.stdout).not.toContain("to end it");
+    input = key;
     await bench.run("key", "revoke", made.id);
     expect(await bench.json("key", "find")).toMatchObject([{ ...json, status: "revoked", usable: false }]);
     input = "sk-mg-unknown1-0123456789abcdef";
-    expect(await bench.json("key", "find")).toMatchObject([{ id: "unknown1", status: "not_found", usable: null }]);
+    const unknown = await bench.run("key", "find", "--json");
+    expect(unknown.code).toBe(3);
+    expect(JSON.parse(unknown.stdout)).toMatchObject([{ id: "unknown1", status: "not_found", usable: null }]);
     input = "no key at all";
     expect(await bench.run("key", "find")).toMatchObject({
-      code: 0,
+      code: 3,
       stdout: "The text has no key or token of a gateway\n",
     });
     input = " ";

@@ -191,7 +191,7 @@ describe("ledger reconcile", () => {
       '\ufeffday,model,requests,input_tokens,output_tokens,cost_usd\r\n2026-11-01,"acme-one-2026",1,7,5,0.0000012\r\n2026-11-01,one,1,3,0,0\r\n\r\n2026-11-02,acme-1,1,10,0,0.00000004\r\n';
     expect(await reconcile(text)).toMatchObject({
       code: 0,
-      stdout: "No differences: 2 rows compared by requests, input_tokens, output_tokens, provider_cost_nanodollars\n",
+      stdout: "No differences: 2 rows compared by requests, input_tokens, output_tokens, cost_usd\n",
     });
   });
 
@@ -202,9 +202,9 @@ describe("ledger reconcile", () => {
     expect(code).toBe(1);
     expect(stdout.split("\n").map((line) => line.replace(/ {2,}/g, " | "))).toEqual([
       "2026-11-01 | acme-1 | input_tokens | ledger 10 | provider 9",
-      "2026-11-01 | acme-1 | provider_cost_nanodollars | ledger 0.0000012 USD | provider 0.5 USD",
+      "2026-11-01 | acme-1 | cost_usd | ledger 0.0000012 USD | provider 0.5 USD",
       "2026-11-02 | acme-1 | input_tokens | ledger 10 | provider 0",
-      "2026-11-02 | acme-1 | provider_cost_nanodollars | ledger 0.00000004 USD | provider 0 USD",
+      "2026-11-02 | acme-1 | cost_usd | ledger 0.00000004 USD | provider 0 USD",
       "2026-11-02 | novel | input_tokens | ledger 0 | provider 1",
       "",
     ]);
@@ -214,6 +214,9 @@ describe("ledger reconcile", () => {
     const text = "day,model,input_tokens\n2026-11-01,one,10\n2026-11-02,one,0\n";
     expect((await reconcile(text)).code).toBe(1);
     expect((await reconcile(text, "--provider", "acme")).code).toBe(0);
+    // The sandbox is one in `usage --by provider`; here it answered nothing.
+    const ofSandbox = await reconcile("day,model,input_tokens\n2026-11-01,one,0\n", "--provider", "sandbox");
+    expect([ofSandbox.code, ofSandbox.stderr]).toEqual([0, ""]);
     const near = "day,model,input_tokens\n2026-11-01,one,11\n2026-11-02,one,10\n";
     expect((await reconcile(near, "--tolerance", "10")).code).toBe(0);
     expect((await reconcile(near, "--tolerance", "9")).code).toBe(1);
@@ -242,7 +245,7 @@ describe("ledger reconcile", () => {
 
   test.each([
     [["nowhere.csv"], "Cannot read nowhere.csv: ENOENT: no such file or directory"],
-    [["FILE", "--provider", "acne"], "Unknown provider acne, expected one of: acme"],
+    [["FILE", "--provider", "acne"], 'Unknown provider "acne", expected one of: acme, sandbox'],
     [["FILE", "--tolerance", "-1"], "Cannot read --tolerance -1, expected a percentage from 0"],
   ])("refuses %j with one sentence", async (args, sentence) => {
     const file = fileOf("day,model,images\n2026-11-01,one,1\n");

@@ -45,7 +45,7 @@ describe.each(forms)("commands beside a running gateway, from %s", (form) => {
   };
   const becomes = (ask: () => Promise<unknown>, expected: unknown) => untilEqual(ask, expected);
   const balance = async () => {
-    const { balance_usd } = await gateway.cli<{ balance_usd: string }>("wallet", "show", "--account", account.id);
+    const { balance_usd } = await gateway.cli<{ balance_usd: string }>("wallet", "show", account.id);
     return Number(balance_usd);
   };
 

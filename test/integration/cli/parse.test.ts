@@ -24,6 +24,22 @@ test.each(["", "30", "d", "30 d", "-1d", "1.5d", "soon", "2027-02-30", "2027-13-
   },
 );
 
+test("readExpiry takes the next time of a day here, and a date with a time", () => {
+  const at = new Date(now);
+  const minute = 60_000;
+  const clock = (offset: number) => new Date(now + offset).toTimeString().slice(0, 5);
+  at.setSeconds(0, 0);
+  expect(parseExpiry(clock(2 * minute), now)).toBe(at.getTime() + 2 * minute);
+  const before = new Date(parseExpiry(clock(-2 * minute), now));
+  expect(before.getTime()).toBeGreaterThan(now);
+  expect(before.toTimeString().slice(0, 5)).toBe(clock(-2 * minute));
+  expect(parseExpiry("2099-01-31T18:00Z", now)).toBe(Date.UTC(2099, 0, 31, 18));
+  expect(parseExpiry("2099-01-31T18:00:30+02:00", now)).toBe(Date.UTC(2099, 0, 31, 16, 0, 30));
+  for (const text of ["24:00", "18:60", "2099-01-31T25:00Z"]) {
+    expect(() => parseExpiry(text, now, "--until")).toThrow(`Cannot read --until ${text}, expected a duration`);
+  }
+});
+
 test.each(["9999999y", "999999y"])("readExpiry refuses %p, which is beyond what a date can hold", (text) => {
   expect(() => parseExpiry(text, now)).toThrow(UsageError);
 });

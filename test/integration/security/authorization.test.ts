@@ -251,7 +251,7 @@ const docsFiles = ["swagger-ui.css", "swagger-ui.js", "page.css", "icon.svg", "s
 for (const path of [...pages, ...docsFiles, "favicon.ico", "llms.txt", "llms-full.txt", "health", "healthz", "readyz"])
   rows[`GET /${path}`] = open(200);
 const adminLists =
-  "accounts accounts.csv api-keys attention audit audit.csv audit.jsonl budgets groups health home settings statements statements.csv";
+  "accounts accounts.csv api-keys attention audit audit.csv audit.jsonl budgets groups health home resources settings statements statements.csv";
 for (const path of adminLists.split(" ")) rows[`GET /dashboard/api/admin/${path}`] = admin(200);
 const ownLists =
   "me entries entries.csv statement statement.csv calls models vouchers keys requests requests.csv requests.jsonl sessions statistics statistics.csv status wallet";

@@ -235,7 +235,7 @@ describe("a secret", () => {
       `account show ${ownerEmail}`,
       "key list",
       "key callers canary01",
-      `wallet show --account ${ownerEmail}`,
+      `wallet show ${ownerEmail}`,
       `statement --account ${ownerEmail}`,
       "statement --format csv",
       "voucher list",

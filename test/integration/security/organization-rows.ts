@@ -199,7 +199,7 @@ export function organizationRows<Row>(
   const newReroute = async () => {
     const { store } = parts.gateway();
     await store.db.deleteFrom("reroutes").execute();
-    const by = { by: commandLine, served: undefined, now: Date.now() };
+    const by = { by: commandLine, served: undefined, now: Date.now(), nameOf: String };
     return (await createReroute(store, { subject: "provider", name: "openai" }, by)).id;
   };
   const newChannel = () => addDeadChannel(parts.gateway(), ids().member, "gateway");

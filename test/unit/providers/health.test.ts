@@ -160,12 +160,14 @@ describe("a state is since", () => {
     await close();
   });
 
-  test("the first slot of five minutes in which attempts failed, although the latest one is well", async () => {
-    const { at, log, close } = await logOf();
+  test("the first failure of the five minutes in which attempts failed, although the latest ones are well, and after a restart", async () => {
+    const { at, log, open, close } = await logOf();
     for (const [minutes, failure] of [
       [-20, undefined],
-      [-10, down],
-      [-9, down],
+      [-9, undefined],
+      [-8, down],
+      [-7.5, undefined],
+      [-7, down],
       [-4, undefined],
       [-3, undefined],
       [-2, undefined],
@@ -173,14 +175,20 @@ describe("a state is since", () => {
     ] as const) {
       at(minutes).record("acme", undefined, failure);
     }
-    const { state, since } = providerHealth({
-      last: log.last("acme"),
-      recent: log.recent("acme"),
-      keys: [],
-      circuits: { routes: 3, pausedRoutes: 1, waitingRoutes: 0 },
-      now,
-    });
-    expect([state, ((since ?? 0) - now) / minute]).toEqual(["degraded", -10]);
+    const stateOf = (one: HealthLog) => {
+      const circuits = { routes: 3, pausedRoutes: 1, waitingRoutes: 0 };
+      const facts = { last: one.last("acme"), recent: one.recent("acme"), keys: [], circuits, now };
+      const { state, since } = providerHealth(facts);
+      return [state, ((since ?? 0) - now) / minute];
+    };
+    expect(stateOf(log)).toEqual(["degraded", -8]);
+    await log.sync();
+    at(-6).record("acme", undefined, down);
+    await log.sync();
+    const restarted = open();
+    await restarted.read();
+    at(0);
+    expect(stateOf(restarted)).toEqual(["degraded", -8]);
     await close();
   });
 
