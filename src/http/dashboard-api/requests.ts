@@ -35,6 +35,8 @@ const Filter = Type.Object({
   key: text,
   model: text,
   plugin: text,
+  /** The provider of an incident: its failed calls, and those that were refused while it was paused. */
+  incident: text,
   session: text,
   tag: text,
   end_user: text,
@@ -143,6 +145,7 @@ async function readFilter(
     ...toRequestFilter(deps, query),
     accountId: await readAccount(deps, user, query),
     plugin: query.plugin,
+    incidentOf: query.incident,
     protocol,
     durationMsMin: query.duration === undefined ? undefined : Number(query.duration),
     costNanodollarsMin: query.cost === undefined ? undefined : readBudget(query.cost, "cost"),
