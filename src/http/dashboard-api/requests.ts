@@ -72,7 +72,10 @@ export function requestsController(deps: HttpDeps, inbounds: readonly ClientForm
             )
           : undefined;
         return {
-          data: requests.map((request) => toRequestJson(request, owners)),
+          data: requests.map((request) => ({
+            ...toRequestJson(request, owners),
+            model_name: request.model && (nameOfModel(deps, request.model) ?? null),
+          })),
           next: next === undefined ? null : { before: toIso(next.at), before_id: next.id },
         };
       },
