@@ -5,14 +5,7 @@
 import { createHash } from "node:crypto";
 import { type RawBuilder, type Selectable, sql } from "kysely";
 import { type CallDetail, usageColumns } from "../contract/index.ts";
-import {
-  type CallState,
-  callKeyOfTime,
-  type Database,
-  openColumns,
-  toCallKey,
-  toPayerNumber,
-} from "../db/index.ts";
+import { type CallState, callKeyOfTime, type Database, openColumns, toCallKey, toPayerNumber } from "../db/index.ts";
 import { isFailedOf, type Source } from "./incident.ts";
 
 type Calls = Selectable<Database["calls"]>;

@@ -10,7 +10,8 @@ test("a provider without a key says which variable to set, or that a key can be 
 });
 
 test("a provider that serves, or for which the sandbox does, needs no reason; the others say theirs", () => {
-  for (const status of ["serving", "previous", "sandbox"] as const) expect(explainUnserved(acme, status)).toBeUndefined();
+  for (const status of ["serving", "previous", "sandbox"] as const)
+    expect(explainUnserved(acme, status)).toBeUndefined();
   expect(explainUnserved(acme, "disabled")).toBe("its provider is disabled");
   expect(explainUnserved(acme, "no_models")).toBe("its provider has not listed its models");
 });

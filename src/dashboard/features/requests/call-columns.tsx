@@ -75,7 +75,7 @@ function formatSum(amounts: (number | null)[]): string {
 }
 
 /** `isAligned` in a column of costs. */
-export function CallCost({
+function CallCost({
   call: { premium, quota_tokens, charged_usd },
   isAligned = false,
 }: {
