@@ -167,7 +167,7 @@ function CredentialCard({
 }: {
   credential: Credential;
   scope: LeakScope;
-  /** What became of the mail to the holder, once it was ended here. */
+  /** A sentence on the mail to the holder, once the credential was ended here. */
   mail: string | undefined;
   onEnd: ((action: Action) => void) | undefined;
 }) {
@@ -353,12 +353,12 @@ function EndDialog({
   );
 }
 
-/** Says whether mail went. `untold` are the holders who cannot be written to. */
+/** Says whether mail went. `unmailed` are the holders who cannot be written to. */
 function describeMail(
   { mailed_to: mailed, mail_error: error }: Awaited<ReturnType<typeof endCredential>>,
-  untold: readonly string[],
+  unmailed: readonly string[],
 ): string {
   if (error !== null) return `No mail was sent. ${error}.`;
   if (mailed.length > 0) return `Mail was sent to ${mailed.join(", ")}.`;
-  return untold.length === 0 ? "" : `No mail was sent, so tell ${untold.join(", ")} yourself.`;
+  return unmailed.length === 0 ? "" : `No mail was sent, so tell ${unmailed.join(", ")} yourself.`;
 }

@@ -12,7 +12,7 @@ export function toChargeText({ state, premium, charged_usd: charged, quota_token
   return tokens === null ? "–" : `${formatCount(tokens)} free tokens`;
 }
 
-/** What was set aside for the request. A call that failed gave it back. */
+/** The amount that was held for the request. A call that failed gave it back. */
 export function toHoldText({ state, premium, hold_usd, hold_tokens }: Hold): string | null {
   if (hold_usd === null) return null;
   const hold = premium ? formatExactUsd(hold_usd) : `${formatCount(hold_tokens ?? 0)} tokens of the free quota`;
