@@ -4,6 +4,8 @@ import { getZone } from "./data/time-zone.ts";
 const locale = "en-US";
 const whole = new Intl.NumberFormat(locale);
 const short = new Intl.NumberFormat(locale, { notation: "compact", maximumFractionDigits: 1 });
+/** As the command line has percentages. */
+const tenths = new Intl.NumberFormat(locale, { minimumFractionDigits: 1, maximumFractionDigits: 1 });
 const day = { month: "short", day: "numeric" } as const;
 const minute = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" } as const;
 const utc = { timeZone: "UTC" } as const;
@@ -84,20 +86,28 @@ export function formatSeconds(seconds: number): string {
   return `${formatCount(Math.floor(minutes / 60))} h ${minutes % 60} min`;
 }
 
-/** Formats a change in percent, such as `+12 %`; undefined if the earlier value is zero and the new one is not. */
+/** Formats a change in percent, such as `+12.5 %`; undefined if the earlier value is zero and the new one is not. */
 export function formatChange(now: number, before: number): string | undefined {
   if (before === 0) return now === 0 ? "±0 %" : undefined;
-  const percent = ((now - before) / Math.abs(before)) * 100;
-  const rounded = Math.abs(percent) < 10 ? Math.round(percent * 10) / 10 : Math.round(percent);
-  if (rounded === 0) return "±0 %";
-  return `${rounded > 0 ? "+" : "−"}${Math.abs(rounded).toLocaleString(locale)} %`;
+  const percent = toTenths(((now - before) / Math.abs(before)) * 100);
+  if (percent === 0) return "±0 %";
+  return `${percent > 0 ? "+" : "−"}${tenths.format(Math.abs(percent))} %`;
 }
 
 /** A share of 1 in percent; a dash for an unknown one. */
 export function formatShare(share: number | null): string {
   if (share === null) return "–";
-  const percent = share * 100;
-  return `${percent > 0 && percent < 10 ? percent.toFixed(1) : Math.round(percent)} %`;
+  const percent = toTenths(share * 100);
+  return `${percent < 0 ? "−" : ""}${tenths.format(Math.abs(percent))} %`;
+}
+
+function toTenths(percent: number): number {
+  return Math.round(percent * 10) / 10;
+}
+
+/** A percentage that somebody has set, with all of its digits, such as `−2.25 %`. */
+export function formatExactPercent(percent: string): string {
+  return `${percent.replace("-", "−")} %`;
 }
 
 /** A moment in the chosen time zone, which it names. */

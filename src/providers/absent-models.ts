@@ -115,3 +115,12 @@ export class AbsentModels {
 function listNames(plugins: readonly ProviderPlugin[]): string {
   return plugins.map(({ name }) => name).join(" or ");
 }
+
+/** Says why a provider answers no calls of its models; `undefined` if it does, or the sandbox in its place. */
+export function explainUnserved(plugin: ProviderPlugin, status: PluginStatus | undefined): string | undefined {
+  if (status === "disabled") return "its provider is disabled";
+  if (status === "no_models") return "its provider has not listed its models";
+  if (status !== "no_credential") return undefined;
+  const set = plugin.environment === false ? "" : `set ${nameKeyVariables(plugin)} or `;
+  return `no key: ${set}store a key`;
+}

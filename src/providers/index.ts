@@ -1,3 +1,4 @@
+export { explainUnserved } from "./absent-models.ts";
 export { getTerms, setRow, setTerms } from "./catalogue-files.ts";
 export { checkManifest, sendsKeyInClear } from "./check-manifest.ts";
 export { countSimulated, isOfSandbox } from "./choose-plugins.ts";

@@ -40,7 +40,14 @@ interface FailedMinute {
 
 const endedAt = sql`opened_at + coalesce(duration_ms, 0)`;
 
-type Source = Pick<Store, "db" | "shared">;
+export type Source = Pick<Store, "db" | "shared">;
+
+/** The failed calls of a provider as an incident counts them. */
+export function isFailedOf(plugin: string, store: Source) {
+  return sql`(${isOf(plugin, store)} and ${hasFailed})`;
+}
+
+const hasFailed = sql`(status >= ${sql.lit(failedFrom)} or status = ${sql.lit(rateLimited)})`;
 
 /** The calls of a provider: those that it was sent, and those that were not because it was paused. */
 function isOf(plugin: string, { shared }: Source) {
@@ -68,7 +75,7 @@ export async function readFailedMinutes(
     select min(${endedAt}) as first, max(${endedAt}) as last
     from (select status, error_code, detail, plugin, opened_at, duration_ms ${latestCalls(from)} limit ${sql.lit(scannedMax)}) as latest
     where ${isOf(plugin, store)} and ${endedAt} >= ${from}
-      and (status >= ${sql.lit(failedFrom)} or status = ${sql.lit(rateLimited)})
+      and ${hasFailed}
     group by cast((${endedAt}) as bigint) / ${sql.lit(minuteMs)} order by 1`.execute(db);
   const [oldest] = (
     await sql<{

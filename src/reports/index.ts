@@ -68,6 +68,7 @@ export type { SessionQuery } from "./session-rows.ts";
 export { pickMovers, readSpendChanges, type SpendChange } from "./spend-changes.ts";
 export {
   type MonthlyStatement,
+  readFirstMoment,
   readMonthlyStatement,
   readStatement,
   readStatements,

@@ -5,15 +5,8 @@
 import { createHash } from "node:crypto";
 import { type RawBuilder, type Selectable, sql } from "kysely";
 import { type CallDetail, usageColumns } from "../contract/index.ts";
-import {
-  type CallState,
-  callKeyOfTime,
-  type Database,
-  openColumns,
-  type Store,
-  toCallKey,
-  toPayerNumber,
-} from "../db/index.ts";
+import { type CallState, callKeyOfTime, type Database, openColumns, toCallKey, toPayerNumber } from "../db/index.ts";
+import { isFailedOf, type Source } from "./incident.ts";
 
 type Calls = Selectable<Database["calls"]>;
 type Refusals = Selectable<Database["refusals"]>;
@@ -107,6 +100,8 @@ export interface RequestFilter {
   readonly requestedModel?: string | undefined;
   /** The plugin that answered. */
   readonly plugin?: string | undefined;
+  /** The provider whose failed calls an incident counts: those that it was sent, and those refused while it was paused. */
+  readonly incidentOf?: string | undefined;
   readonly protocol?: string | undefined;
   readonly session?: string | undefined;
   readonly tag?: string | undefined;
@@ -162,7 +157,7 @@ const scannedMax = 5000;
 /** Number of refusal reasons counted separately. */
 const reasonsMax = 5;
 
-type LogStore = Pick<Store, "db">;
+type LogStore = Source;
 type Condition = RawBuilder<unknown>;
 
 interface PageOptions {
@@ -306,11 +301,19 @@ async function readLatest<Row extends Pick<RecentCall, (typeof states)[number]>>
 }
 
 /** Tables that may have requests that fit. */
-function toTables({ status, plugin, protocol, tag, endUser: end_user, agent, ...filter }: RequestFilter): LogTable[] {
-  const { errorCode: error_code, durationMsMin: duration_ms, costNanodollarsMin: cost_nanodollars } = filter;
+function toTables({ status, plugin, incidentOf, tag, endUser: end_user, agent, ...filter }: RequestFilter): LogTable[] {
+  const { protocol, errorCode: error_code, durationMsMin: duration_ms, costNanodollarsMin: cost_nanodollars } = filter;
   const figures = { error_code, duration_ms, cost_nanodollars, charged_nanodollars: filter.chargedNanodollarsMin };
   const isOfTable = status === "running" || status === "refused";
-  const requested = { plugin, protocol, tag, end_user, agent, ...figures, status: isOfTable ? undefined : status };
+  const requested = {
+    plugin: plugin ?? incidentOf,
+    protocol,
+    tag,
+    end_user,
+    agent,
+    ...figures,
+    status: isOfTable ? undefined : (status ?? incidentOf),
+  };
   const columns = Object.entries(requested).flatMap(([column, value]) => (value === undefined ? [] : [column]));
   const tables: LogTable[] =
     status === "running" ? ["open_calls"] : status === "refused" ? ["refusals"] : ["open_calls", "calls", "refusals"];
@@ -336,7 +339,7 @@ function once<Row extends Pick<LoggedRequest, "id">>(requests: readonly Row[]): 
 
 /** Requests with exactly this id, or this id of their client, however old. */
 async function readNamed(store: LogStore, table: LogTable, { text, ...filter }: RequestFilter, limit: number) {
-  const { found: conditions, others } = toConditions(table, filter);
+  const { found: conditions, others } = toConditions(store, table, filter);
   const named = [[hasId(table, text ?? "")], [sql`client_request_id is not null`, sql`client_request_id = ${text}`]];
   const reads = (hasColumn(table, "client_request_id") ? named : named.slice(0, 1)).map((name) =>
     readScanned(store, table, {
@@ -350,7 +353,7 @@ async function readNamed(store: LogStore, table: LogTable, { text, ...filter }: 
 }
 
 function readTable(store: LogStore, table: LogTable, filter: RequestFilter, { limit, before }: PageOptions) {
-  const { found: conditions, others } = toConditions(table, filter);
+  const { found: conditions, others } = toConditions(store, table, filter);
   // No index has the time of all calls, and their ids sort by time.
   if (table === "calls" && conditions.length === 0) {
     return readScanned(store, table, { found: toIdSpan(filter, before), others, order: sql`id_bytes desc`, limit });
@@ -400,10 +403,11 @@ async function readScanned(
  * most selective conditions. `others` are checked row by row.
  */
 function toConditions(
+  store: LogStore,
   table: LogTable,
   filter: RequestFilter,
 ): { found: readonly Condition[]; others: readonly Condition[] } {
-  const { accountId, keyId, session, tag, status } = filter;
+  const { accountId, keyId, session, tag, status, incidentOf } = filter;
   const equals = (column: string, value: string | undefined) =>
     value === undefined ? [] : [sql`${sql.ref(column)} = ${value}`];
   const owned = (owner: "account" | "key", id: string | undefined) =>
@@ -412,7 +416,8 @@ function toConditions(
   const ofSession = session === undefined ? [] : [sql`session is not null`, ...equals("session", session)];
   // Unlike a session, a tag is often shared by many accounts.
   const tagged = tag === undefined ? [] : [sql`tag is not null`, ...equals("tag", tag), ...account];
-  const isFailure = status === "failed" || (typeof status === "object" && status.from >= 400);
+  const isFailure =
+    status === "failed" || incidentOf !== undefined || (typeof status === "object" && status.from >= 400);
   const failed = table === "calls" && isFailure ? [sql`error_no is not null`, ...account] : [];
   const indexed = table === "calls" ? [ofSession, tagged, failed, account] : [account];
   const best = indexed.find((conditions) => conditions.length > 0) ?? [];
@@ -425,6 +430,7 @@ function toConditions(
     ...equals("agent", filter.agent),
     ...equals("protocol", filter.protocol),
     ...equals("plugin", filter.plugin),
+    ...(incidentOf === undefined ? [] : [isFailedOf(incidentOf, store)]),
     ...equals("error_code", filter.errorCode),
     ...(filter.durationMsMin === undefined ? [] : [sql`duration_ms >= ${filter.durationMsMin}`]),
     ...(filter.costNanodollarsMin === undefined ? [] : [sql`cost_nanodollars >= ${filter.costNanodollarsMin}`]),

@@ -145,6 +145,21 @@ export async function readStatements(
   return { rows, next: accounts.length < limit ? undefined : accounts.at(-1)?.id };
 }
 
+/** The first moment of the gateway, milliseconds since 1970: of its oldest account, or of its first call. */
+export async function readFirstMoment({ db }: Pick<Store, "db">, now: number): Promise<number> {
+  const [account, call] = await Promise.all([
+    db
+      .selectFrom("accounts")
+      .select("created_at as at")
+      .orderBy("created_at")
+      .orderBy("id")
+      .limit(1)
+      .executeTakeFirst(),
+    db.selectFrom("calls").select("opened_at as at").orderBy("id_bytes").limit(1).executeTakeFirst(),
+  ]);
+  return Math.min(now, ...[account, call].flatMap((first) => (first === undefined ? [] : [Number(first.at)])));
+}
+
 /** The sums of all accounts together. @param span First moment of the month, and first moment of the next month. */
 export async function readStatementTotals(
   { db }: Pick<Store, "db">,

@@ -129,10 +129,15 @@ export interface TeamWithoutAdmin {
  * project that never had people does not count.
  *
  * @param accountIds Among these accounts; absent: among all.
+ * @param without As if the person with this account were disabled.
  */
 export async function findTeamsWithoutAdmin(
   { db }: Pick<Store, "db">,
-  { accountIds, limit }: { readonly accountIds?: readonly string[]; readonly limit?: number } = {},
+  {
+    accountIds,
+    without,
+    limit,
+  }: { readonly accountIds?: readonly string[]; readonly without?: string; readonly limit?: number } = {},
 ): Promise<TeamWithoutAdmin[]> {
   if (accountIds?.length === 0) return [];
   let query = db
@@ -157,7 +162,8 @@ export async function findTeamsWithoutAdmin(
             .select("admins.user_id")
             .whereRef("admins.account_id", "=", "accounts.id")
             .where("admins.role", "=", "admin")
-            .where("own.disabled_at", "is", null),
+            .where("own.disabled_at", "is", null)
+            .where("own.id", "<>", without ?? ""),
         ),
       ),
     );

@@ -48,13 +48,13 @@ describe.skipIf(!hasChromium)("budgets by subject", () => {
       expect(await findViolations(page)).toEqual([]);
       await dialog.getByRole("button", { name: "Close" }).last().click();
 
-      await page.getByRole("button", { name: "Edit each end user" }).click();
+      await page.getByRole("button", { name: "Edit the budget of each end user" }).click();
       await page.getByLabel("Budget (USD)").fill("0");
       await page.getByRole("button", { name: "Save" }).click();
       await row("each end user").getByText("$0.00 a day").waitFor();
       const refused = await ask({ user: "ada@example.com" });
       expect([refused.status, (await refused.json()).error.code]).toEqual([403, "budget_exceeded"]);
-      await page.getByRole("button", { name: "Edit each end user" }).click();
+      await page.getByRole("button", { name: "Edit the budget of each end user" }).click();
       await page.getByLabel("Raise it by (USD)").fill("2.50");
       await page.getByLabel("Through (UTC)").fill(new Date(Date.now() + 2 * 86_400_000).toISOString().slice(0, 10));
       expect(await findViolations(page)).toEqual([]);
@@ -78,7 +78,7 @@ describe.skipIf(!hasChromium)("budgets by subject", () => {
       await page.getByText("“website” saved").waitFor();
       await page.getByRole("group", { name: "Part" }).getByRole("button", { name: "Budgets" }).click();
 
-      await page.getByRole("button", { name: "Delete each end user" }).click();
+      await page.getByRole("button", { name: "Delete the budget of each end user" }).click();
       await page.getByRole("button", { name: "Delete budget" }).click();
       await row("each end user").waitFor({ state: "detached" });
 
@@ -90,7 +90,7 @@ describe.skipIf(!hasChromium)("budgets by subject", () => {
       await row("the account").getByText("$50.00 a month").waitFor();
       // What was spent before it was set counts.
       expect(await row("the account").textContent()).toMatch(/\$0\.0*[1-9]/);
-      await page.getByRole("button", { name: "Edit the account" }).click();
+      await page.getByRole("button", { name: "Edit the budget of the account" }).click();
       await dialog.getByLabel("Period").selectOption("a week");
       await page.getByRole("button", { name: "Save" }).click();
       await row("the account").getByText("$50.00 a week").waitFor();
@@ -161,7 +161,7 @@ describe.skipIf(!hasChromium)("budgets by subject", () => {
       await dialog.getByRole("link").first().waitFor();
       expect(await findViolations(page)).toEqual([]);
       await dialog.getByRole("button", { name: "Close" }).last().click();
-      await section.getByRole("button", { name: "Delete each account of everybody" }).click();
+      await section.getByRole("button", { name: "Delete the budget of each account of everybody" }).click();
       await page.getByRole("button", { name: "Delete budget" }).click();
       await row("each account").waitFor({ state: "detached" });
       expect((await ask({})).status).toBe(200);
@@ -193,7 +193,7 @@ describe.skipIf(!hasChromium)("budgets by subject", () => {
       await page.getByRole("group", { name: "Part" }).getByRole("button", { name: "Budgets" }).click();
       const row = page.locator("tr", { hasText: "the account" });
       await row.getByText("in place of the wallet").waitFor();
-      expect(await row.getByRole("button", { name: "Delete the account" }).count()).toBe(0);
+      expect(await row.getByRole("button", { name: "Delete the budget of the account" }).count()).toBe(0);
       await page.getByRole("group", { name: "Part" }).getByRole("button", { name: "Account" }).click();
       await section.getByLabel("Pays").selectOption("From its wallet");
       await section.getByRole("button", { name: "Set payment" }).click();

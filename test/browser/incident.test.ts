@@ -56,10 +56,11 @@ describe.skipIf(!hasChromium)("an operator whose provider fails", () => {
         await seeCount(page.locator('#reroute-targets option[value="spare/chat"]'), 1);
         await seeCount(page.locator('#reroute-targets option[value="acme/chat"]'), 0);
         await page.getByLabel("Answer with").fill("spare/chat");
-        await page.getByLabel("For", { exact: true }).selectOption("2 hours");
+        await page.getByLabel("For", { exact: true }).selectOption("until a time…");
+        await page.getByLabel("Until (UTC)").fill("23:59");
         expect(await findViolations(page)).toEqual([]);
         await page.getByRole("dialog").getByRole("button", { name: "Re-route", exact: true }).click();
-        await page.getByText(/Calls of acme\/chat are re-routed to spare\/chat until/).waitFor();
+        await page.getByText(/Calls of acme\/chat are re-routed to spare\/chat until .*23:59/).waitFor();
         await page.getByText(/UTC, spare\/chat answers in their place\./).waitFor();
         expect(await findViolations(page)).toEqual([]);
         const answered = await ask({ model: "acme/chat" });

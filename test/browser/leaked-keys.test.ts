@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { Page } from "playwright-core";
+import type { Locator, Page } from "playwright-core";
 import { findViolations, hasChromium } from "./chromium.ts";
 import { createUser, seeHeading, signIn, signInFirst, useDashboard } from "./dashboard.ts";
 import { seeCount } from "./seen.ts";
@@ -44,6 +44,10 @@ describe.skipIf(!hasChromium)("a leaked key", () => {
     await page.getByLabel("Text").fill(text);
     await page.getByRole("button", { name: "Find keys" }).click();
   };
+  const seeBefore = async (upper: Locator, lower: Locator) => {
+    const [above, below] = [await upper.boundingBox(), await lower.boundingBox()];
+    expect(above?.y).toBeLessThan(below?.y ?? 0);
+  };
   const isInPage = (page: Page, text: string) =>
     page.evaluate(
       (secret) =>
@@ -75,20 +79,26 @@ describe.skipIf(!hasChromium)("a leaked key", () => {
       expect(lookUps[0]).toContain(one.id);
       expect(lookUps[0]).toMatch(/"sha256":"[0-9a-f]{64}"/);
       expect(await isInPage(page, one.secret)).toBe(false);
-      await card.getByRole("button", { name: "Revoke or rotate…" }).click();
-      await page.getByLabel("What happens").selectOption("rotate");
+      await seeBefore(card.getByRole("button", { name: "Rotate…" }), card.getByRole("table"));
+      await seeBefore(card.getByRole("button", { name: "Revoke…" }), card.getByRole("table"));
+      await card.getByRole("button", { name: "Rotate…" }).click();
+      await page.getByText("No mail server is set up, so tell ada@example.org yourself.").waitFor();
       await page.getByLabel("How long the old secret still works").selectOption("3600");
-      await page.getByRole("button", { name: "Rotate and mail the holder" }).click();
+      await page.getByRole("button", { name: "Rotate", exact: true }).click();
       await page.getByRole("heading", { name: "API key rotated" }).waitFor();
-      await page.getByText("No mail server is set up, so tell the holder yourself").waitFor();
+      await page
+        .getByText("“website” is rotated. No mail was sent, so tell ada@example.org yourself.", { exact: true })
+        .waitFor();
       await page.getByRole("button", { name: "I've saved it" }).click();
+      await card.getByText(/secret that was replaced .* It ends .* The key works with its new secret\./).waitFor();
+      await card.getByText("No mail was sent, so tell ada@example.org yourself.").waitFor();
       await page.getByRole("button", { name: "Paste another text" }).click();
       await page.getByLabel("Text").fill(one.key);
       await page.getByRole("button", { name: "Find keys" }).click();
-      await card.getByText("The text has a secret that was replaced").waitFor();
-      await card.getByRole("button", { name: "Revoke or rotate…" }).click();
-      await page.getByRole("button", { name: "Revoke and mail the holder" }).click();
-      await card.getByText("revoked").waitFor();
+      await card.getByText(/secret that was replaced .* It ends .* The key works with its new secret\./).waitFor();
+      await card.getByRole("button", { name: "Revoke…" }).click();
+      await page.getByRole("button", { name: "Revoke", exact: true }).click();
+      await card.getByText("It was revoked").waitFor();
       expect(await call(one.key, "203.0.113.77")).toBe(401);
       expect(leaks).toEqual([]);
     }));

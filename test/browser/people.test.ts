@@ -75,7 +75,7 @@ describe.skipIf(!hasChromium)("roles", () => {
       const added = await fetch(`${gateway.origin}/v1/organization/projects/${team}/users`, {
         method: "POST",
         headers: { authorization: `Bearer ${made.value ?? made.key}`, "content-type": "application/json" },
-        body: JSON.stringify({ user_id: id, role: "member" }),
+        body: JSON.stringify({ user_id: id, role: "owner" }),
       });
       expect(added.status).toBe(200);
       await signIn(page, "eva@example.org");
@@ -108,11 +108,19 @@ describe.skipIf(!hasChromium)("roles", () => {
       await page.goBack();
       await page.getByRole("button", { name: "Disable account…" }).click();
       await page.getByText("eva-script (search@example.org)").waitFor();
+      await page
+        .getByText("Nobody else who can sign in is admin of search@example.org: make another member admin there.")
+        .waitFor();
+      await page.getByText("Stays a member of search@example.org, without access while disabled.").waitFor();
       expect(await page.getByLabel("Revoke this key").isChecked()).toBe(true);
       expect(await findViolations(page)).toEqual([]);
       await page.getByRole("button", { name: "Disable account", exact: true }).click();
       await page.getByText("eva@example.org is disabled, and 1 key in other accounts revoked").waitFor();
       expect((await ask()).status).toBe(401);
+      await page.goto("/admin/accounts?search=search");
+      await page.getByRole("link", { name: "no admin" }).click();
+      await page.getByRole("region", { name: "Team", exact: true }).getByText("eva@example.org").waitFor();
+      expect(new URL(page.url()).hash).toBe("#team");
     }));
 
   test("a viewer sees the pages of administrators without anything to change, and a demoted one sees them no more", () =>

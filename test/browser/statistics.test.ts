@@ -25,7 +25,7 @@ describe.skipIf(!hasChromium)("the gateway at a glance", () => {
       await goTo(page, "Usage");
       await seeHeading(page, "Usage");
       await page.getByText("latency of all accounts").waitFor();
-      await page.getByText("1 failed (33 %), 1 of them refused").waitFor();
+      await page.getByText("1 failed (33.3 %), 1 of them refused").waitFor();
       await page.getByRole("row", { name: /^Rejected/ }).waitFor();
       await page.getByLabel("Group by").selectOption("tag");
       await page.getByRole("cell", { name: "nightly" }).waitFor();
@@ -57,7 +57,7 @@ describe.skipIf(!hasChromium)("the gateway at a glance", () => {
       await page.reload();
       await page.getByText("no errors").waitFor();
       await page.getByRole("button", { name: "Remove the filter Model" }).click();
-      await page.getByText("1 failed (33 %), 1 of them refused").waitFor();
+      await page.getByText("1 failed (33.3 %), 1 of them refused").waitFor();
 
       await page.goto("/statistics?by=status");
       await seeHeading(page, "Usage");
@@ -74,8 +74,8 @@ describe.skipIf(!hasChromium)("the gateway at a glance", () => {
       await page.getByLabel("Target (%)").fill("5");
       await page.waitForURL(/target=5$/);
       const chart = page.getByRole("region", { name: "Error share over time" });
-      await chart.getByText(/gpt-4o-mini: (\d+) of \1 hours? with requests \(100 %\)/).waitFor();
-      await chart.getByText(/All: \d+ of \d+ hours? with requests \(\d+ %\)/).waitFor();
+      await chart.getByText(/gpt-4o-mini: (\d+) of \1 hours? with requests \(100\.0 %\)/).waitFor();
+      await chart.getByText(/All: \d+ of \d+ hours? with requests \(\d+\.\d %\)/).waitFor();
       expect(await findViolations(page)).toEqual([]);
       await page.getByLabel("Metric").selectOption("duration");
       await page.getByLabel("Target (ms)").waitFor();

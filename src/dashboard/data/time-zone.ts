@@ -42,3 +42,16 @@ export function fromInput(text: string): string {
   if (text === "") return "";
   return new Date(chosen.get() === "utc" ? `${text}Z` : text).toISOString();
 }
+
+/**
+ * The moment of a time of day such as `18:00`, in seconds since 1970.
+ *
+ * @param day A date such as `2027-01-31`; empty: today, or tomorrow where it is later already.
+ */
+export function toNextMoment(day: string, time: string, now: number = Date.now()): number {
+  const today = toInput(new Date(now).toISOString()).slice(0, 10);
+  const at = Date.parse(fromInput(`${day || today}T${time}`));
+  if (day !== "" || at > now) return at / 1000;
+  const tomorrow = new Date(Date.parse(`${today}T00:00Z`) + 86_400_000).toISOString().slice(0, 10);
+  return Date.parse(fromInput(`${tomorrow}T${time}`)) / 1000;
+}

@@ -74,10 +74,12 @@ export function Dialog({
 /** The content of a dialog that has nothing to submit, and the button that closes it. */
 export function DialogContent({
   label,
+  look = "primary",
   onClose,
   children,
 }: {
   label: string;
+  look?: string;
   onClose: () => void;
   children: ReactNode;
 }) {
@@ -85,7 +87,7 @@ export function DialogContent({
     <>
       <div className="dialog-body">{children}</div>
       <footer className="dialog-foot">
-        <Button look="primary" onClick={onClose}>
+        <Button look={look} onClick={onClose}>
           {label}
         </Button>
       </footer>

@@ -1,6 +1,6 @@
-import { createContext, type ReactNode, use, useEffect } from "react";
+import { createContext, type ReactNode, use, useEffect, useRef } from "react";
 import { Link } from "wouter";
-import { formatUsd, formatUsdColumn } from "../format.ts";
+import { formatAge, formatExactUsd, formatSecond, formatUsd, formatUsdColumn } from "../format.ts";
 
 /** Sets the title of the browser tab. */
 export function useTitle(title: string): void {
@@ -46,9 +46,24 @@ export function PageHead({
   );
 }
 
-export function Section({ title, actions, children }: { title: string; actions?: ReactNode; children: ReactNode }) {
+/** An address that ends with `#id` scrolls to the section. */
+export function Section({
+  id,
+  title,
+  actions,
+  children,
+}: {
+  id?: string;
+  title: string;
+  actions?: ReactNode;
+  children: ReactNode;
+}) {
+  const element = useRef<HTMLElement>(null);
+  useEffect(() => {
+    if (id !== undefined && location.hash === `#${id}`) element.current?.scrollIntoView();
+  }, [id]);
   return (
-    <section className="card" aria-label={title}>
+    <section ref={element} id={id} className="card" aria-label={title}>
       <div className="card-head is-ruled">
         <h2>{title}</h2>
         {actions}
@@ -71,5 +86,14 @@ export function Fact({ name, className, children }: { name: ReactNode; className
 
 /** A rounded amount, with the exact one on hover; `isAligned` for a column of amounts. */
 export function Usd({ value, isAligned = false }: { value: string; isAligned?: boolean }) {
-  return <span title={`$${value}`}>{isAligned ? formatUsdColumn(value) : formatUsd(value)}</span>;
+  return <span title={formatExactUsd(value)}>{isAligned ? formatUsdColumn(value) : formatUsd(value)}</span>;
+}
+
+/** How long ago a moment was, with the exact one on hover. */
+export function Age({ at }: { at: string }) {
+  return (
+    <time dateTime={at} title={formatSecond(at)}>
+      {formatAge(at)}
+    </time>
+  );
 }

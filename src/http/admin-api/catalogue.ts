@@ -5,7 +5,14 @@ import { inTransaction } from "../../db/index.ts";
 import { describeRoutes } from "../../kernel/index.ts";
 import type { ApiAdministrator } from "../../keys/index.ts";
 import { getDisplayName, type Model } from "../../provider/index.ts";
-import { getTerms, type PlannedProviders, parseFile, setRow, setTerms } from "../../providers/index.ts";
+import {
+  explainUnserved,
+  getTerms,
+  type PlannedProviders,
+  parseFile,
+  setRow,
+  setTerms,
+} from "../../providers/index.ts";
 import { PluginError } from "../../sdk/errors.ts";
 import type { HttpDeps } from "../deps.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
@@ -88,6 +95,9 @@ const model = {
       state: Type.Union([Type.Literal("closed"), Type.Literal("half_open"), Type.Literal("open")]),
     }),
     { description: "The providers that answer calls of it" },
+  ),
+  unserved_reason: nullable(
+    Type.String({ description: "Why its provider answers no calls, such as for want of a key; `null` if it does" }),
   ),
 };
 const ModelObject = Type.Object(model);
@@ -369,7 +379,10 @@ function catalogueFilesController(deps: HttpDeps, api: AdminApi) {
 }
 
 /** All models with their layers, also those that are disabled. */
-function listModels({ catalogue, kernel }: HttpDeps) {
+function listModels({ catalogue, kernel, snapshot }: HttpDeps) {
+  const { plugins, states } = snapshot();
+  const statuses = new Map(states.map(({ name, status }) => [name, status]));
+  const unserved = new Map(plugins.map((plugin) => [plugin.name, explainUnserved(plugin, statuses.get(plugin.name))]));
   return catalogue.layers().map(({ id: model, base, signed, own, ownFiles, ...layers }) => {
     const modelEntry = kernel.registry.byName(model);
     return {
@@ -383,6 +396,7 @@ function listModels({ catalogue, kernel }: HttpDeps) {
       own: own ?? null,
       own_files: ownFiles,
       routes: modelEntry?.model.id === model ? describeRoutes(modelEntry, kernel.now()) : [],
+      unserved_reason: unserved.get(layers.plugin) ?? null,
     };
   });
 }

@@ -52,6 +52,10 @@ const CredentialObject = Type.Object({
   holders: Type.Array(Type.String(), { description: "E-mails of those who are written to when it is revoked" }),
   can_rotate: Type.Boolean(),
 });
+const FoundCredentials = Type.Object({
+  ...listOf(CredentialObject).properties,
+  can_mail: Type.Boolean({ description: "Whether a mail server is set up, so holders can be written to" }),
+});
 const RevokedCredential = Type.Object({
   object: Type.Literal("organization.credential.revoked"),
   type: CredentialKind,
@@ -80,7 +84,7 @@ export function credentialsController(deps: HttpDeps, api: AdminApi) {
       },
       {
         body: Lookup,
-        detail: describeWrite("Look up credentials that have leaked", listOf(CredentialObject), {
+        detail: describeWrite("Look up credentials that have leaked", FoundCredentials, {
           scope: ["keys", "read"],
           description:
             "Says whose API key, admin key or token each is, whether its secret works, from where it is used and what it costs. " +

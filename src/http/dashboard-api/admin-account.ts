@@ -8,7 +8,7 @@ import {
 } from "../../contract/index.ts";
 import { dayOf } from "../../db/index.ts";
 import { listSessions } from "../../identity/index.ts";
-import { getFreeQuota } from "../../keys/index.ts";
+import { getFreeQuota, listAdminKeys } from "../../keys/index.ts";
 import { readStatement, readUsageBuckets } from "../../reports/index.ts";
 import {
   type Account,
@@ -21,6 +21,7 @@ import {
   readRoleLimits,
 } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
+import { displayNameOf } from "../forms/read-fields.ts";
 import {
   PageNumber,
   toAccountJson,
@@ -61,6 +62,9 @@ export function adminAccountController(deps: HttpDeps) {
         deps.ledger.readQuotaState({ accountId: id, freeTokensPerDay }),
       ]);
       const orphans = await findTeamsWithoutAdmin(store, { accountIds: [id] });
+      const teams = await listTeamsOf(store, id);
+      const administered = teams.flatMap((team) => (team.role === "admin" ? [team.id] : []));
+      const alone = await findTeamsWithoutAdmin(store, { accountIds: administered, without: id });
       const sessions = user === undefined ? [] : await listSessions(store, user.id, now());
       const signIn = {
         role: user?.role ?? null,
@@ -75,12 +79,14 @@ export function adminAccountController(deps: HttpDeps) {
         /** Whether the quota comes from the role. An account with an unverified e-mail does not get it. */
         is_quota_of_role: ofRole.free_tokens_per_day !== null && !isEmailClaimed,
         sessions: sessions.map(toSessionJson),
-        teams: (await listTeamsOf(store, id)).map((team) => ({
+        teams: teams.map((team) => ({
           id: team.id,
           name: accountLabel(team),
           role: team.role,
+          is_only_admin: alone.some((one) => one.id === team.id),
           joined_at: new Date(team.joinedAt).toISOString(),
         })),
+        admin_keys: await listAdminKeysOf(deps, id),
         keys_elsewhere: {
           count: await countKeysElsewhere(store, id, now()),
           data: (await listKeysElsewhere(store, { personId: id, limit: keysElsewhereMax }, now())).map((key) => ({
@@ -115,6 +121,7 @@ export function adminAccountController(deps: HttpDeps) {
       });
       const data = [...totals.byModel].map(([model, figures]) => ({
         model,
+        model_name: displayNameOf(deps, model),
         requests: figures.requests,
         failures: figures.failures,
         tokens: sumColumns(figures, [...promptColumns, ...answerColumns]),
@@ -124,6 +131,14 @@ export function adminAccountController(deps: HttpDeps) {
       return { days: usageDays, data: data.sort((one, other) => Number(other.cost_usd) - Number(one.cost_usd)) };
     }),
   ];
+}
+
+/** The usable admin keys that a person made; they are refused while the person is disabled. */
+async function listAdminKeysOf({ store, now }: HttpDeps, personId: string) {
+  const keys = await listAdminKeys(store, now());
+  return keys
+    .filter((key) => key.createdBy === personId && key.revokedAt === undefined && (key.expiresAt ?? now()) >= now())
+    .map(({ id, name }) => ({ id, name }));
 }
 
 /** The limits in force, and those that are the account's own or of its role. */

@@ -35,6 +35,8 @@ const Filter = Type.Object({
   key: text,
   model: text,
   plugin: text,
+  /** The provider of an incident: its failed calls, and those that were refused while it was paused. */
+  incident: text,
   session: text,
   tag: text,
   end_user: text,
@@ -70,7 +72,10 @@ export function requestsController(deps: HttpDeps, inbounds: readonly ClientForm
             )
           : undefined;
         return {
-          data: requests.map((request) => toRequestJson(request, owners)),
+          data: requests.map((request) => ({
+            ...toRequestJson(request, owners),
+            model_name: request.model && (nameOfModel(deps, request.model) ?? null),
+          })),
           next: next === undefined ? null : { before: toIso(next.at), before_id: next.id },
         };
       },
@@ -143,6 +148,7 @@ async function readFilter(
     ...toRequestFilter(deps, query),
     accountId: await readAccount(deps, user, query),
     plugin: query.plugin,
+    incidentOf: query.incident,
     protocol,
     durationMsMin: query.duration === undefined ? undefined : Number(query.duration),
     costNanodollarsMin: query.cost === undefined ? undefined : readBudget(query.cost, "cost"),

@@ -4,6 +4,7 @@ import type { SessionUser } from "../../identity/index.ts";
 import {
   describeAmounts,
   describeWalletSums,
+  readFirstMoment,
   readStatements,
   readStatementTotals,
   statementColumns,
@@ -59,6 +60,10 @@ export function statementController(deps: HttpDeps) {
   ];
 }
 
+function toMonth(at: number): string {
+  return new Date(at).toISOString().slice(0, 7);
+}
+
 /** The statements of all accounts, one line each. */
 export function statementsController(deps: HttpDeps) {
   const route = withAdminSession(deps, "/admin");
@@ -70,7 +75,8 @@ export function statementsController(deps: HttpDeps) {
         const span = toMonthSpan(month, now);
         const { rows, next } = await readStatements(deps.store, span, { limit: pageSize, after });
         return {
-          month: new Date(span.from).toISOString().slice(0, 7),
+          month: toMonth(span.from),
+          first_month: toMonth(await readFirstMoment(deps.store, now)),
           data: rows.map(({ account, sums }) => describeWalletSums(sums, { account, span, now })),
           totals: describeAmounts(await readStatementTotals(deps.store, span)),
           next: next ?? null,

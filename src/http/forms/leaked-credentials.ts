@@ -244,7 +244,7 @@ export function leakedCredentials(deps: HttpDeps) {
         }
         described.push(await describe(leaked, finder, toTime));
       }
-      return { object: "list" as const, data: described };
+      return { object: "list" as const, data: described, can_mail: (await findSmtp(deps)) !== undefined };
     },
     /** @throws {GatewayError} `not_found`, `forbidden`, `conflict` for one that has ended or cannot be rotated. */
     async end(body: Static<typeof Revocation>, finder: Finder) {

@@ -186,6 +186,7 @@ describe("a model of the catalogue", () => {
       signed: null,
     });
     expect(before.routes).toEqual([{ plugin: "openai", state: "closed", priority: 100, weight: 1 }]);
+    expect(before.unserved_reason).toBeNull();
     const plan = await ask("POST", `${path}?dry_run=true`, { row: { aliases: ["tiny"] } });
     expect(plan.json).toMatchObject({ id, own: null, dry_run: true, files: ["openai.json"] });
     expect(await served("tiny")).toBe(404);

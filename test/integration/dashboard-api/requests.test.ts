@@ -90,6 +90,7 @@ describe("the request log", () => {
       email: null,
     });
     const detail = await (await get("member", `/${id}`)).json();
+    expect(row?.model_name).toBe(detail.model_name);
     expect(detail).toMatchObject({
       ...listed,
       finish_reasons: ["stop"],

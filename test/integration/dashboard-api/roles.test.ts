@@ -67,6 +67,9 @@ describe("an account's page", () => {
     expect((await read("/keys")).data).toMatchObject([{ name: "laptop", requests_per_minute: 7 }]);
     expect((await read("/entries")).data).toMatchObject([{ kind: "credit", amount_usd: "5", note: "Welcome" }]);
     expect(await read("/usage")).toEqual({ days: 30, data: [] });
+    // Months are offered from the first account on: there is nothing before it.
+    const statements = await (await admin.get("/dashboard/api/admin/statements")).json();
+    expect(statements.first_month).toBe(account.created_at.slice(0, 7));
     for (const part of ["", "/keys", "/entries", "/usage"]) {
       await expectError(await admin.get(`${api}/none${part}`), { status: 404, code: "not_found" });
     }

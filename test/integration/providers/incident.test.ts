@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { commandLine } from "../../../src/audit/index.ts";
 import { createAdminKey } from "../../../src/keys/index.ts";
+import { findRequests } from "../../../src/reports/index.ts";
 import { until } from "../../support/until.ts";
 import { call, engines, enter, manifestOf, open, provider, start, useNode } from "./fixture.ts";
 
@@ -120,6 +121,12 @@ describe.each(Object.keys(engines) as (keyof typeof engines)[])("an outage over 
       customer_text: expect.stringContaining(`: ${sent + 2} of ${sent + 2} requests (100 %) failed`),
     });
     expect(incident.answers).toContainEqual({ status: 503, code: "unavailable", calls: 2 });
+    // The log finds the same requests, and none that failed elsewhere.
+    expect((await call(node.origin, admin.key, "nobody/chat")).status).toBe(400);
+    const listed = await findRequests(store, { incidentOf: "acme" }, { limit: 100 });
+    expect(listed.requests.map(({ status }) => status).toSorted()).toEqual([...Array(sent).fill(500), 503, 503]);
+    const ofSpare = await findRequests(store, { incidentOf: "spare" }, { limit: 100 });
+    expect(ofSpare.requests).toEqual([]);
     expect(incident.projects.reduce((sum: number, hit: { failed_calls: number }) => sum + hit.failed_calls, 0)).toBe(
       sent + 2,
     );

@@ -1,5 +1,11 @@
 import { expect, test } from "bun:test";
-import { formatUsdColumn, toUsdDecimals } from "../../../src/dashboard/format.ts";
+import {
+  formatChange,
+  formatExactPercent,
+  formatShare,
+  formatUsdColumn,
+  toUsdDecimals,
+} from "../../../src/dashboard/format.ts";
 
 test.each([
   ["0", 4, "$0.0000"],
@@ -22,4 +28,27 @@ test.each([
   [1e-12, 9],
 ])("the parts of a sum of %d dollars are told apart by %i decimals", (total, decimals) => {
   expect(toUsdDecimals(total)).toBe(decimals);
+});
+
+test.each([
+  [null, "–"],
+  [-0.0262, "−2.6 %"],
+  [-0.0004, "0.0 %"],
+  [0.3333, "33.3 %"],
+  [1, "100.0 %"],
+])("the share %p has one decimal and a minus sign, as on the command line: %s", (share, shown) => {
+  expect(formatShare(share)).toBe(shown);
+});
+
+test.each([
+  [12, 9, "+33.3 %"],
+  [1, 3, "−66.7 %"],
+  [3, 3, "±0 %"],
+  [1, 0, undefined],
+])("a change to %d from %d has one decimal and a sign: %s", (now, before, shown) => {
+  expect(formatChange(now, before)).toBe(shown as string);
+});
+
+test("a percentage that was set keeps its digits and has a minus sign", () => {
+  expect([formatExactPercent("-2.25"), formatExactPercent("20")]).toEqual(["−2.25 %", "20 %"]);
 });

@@ -2,7 +2,7 @@ import { Link, useParams } from "wouter";
 import { type AccountDetail, useAccount } from "../../data/admin.ts";
 import { mayAdminister } from "../../data/roles.ts";
 import { useMe } from "../../data/session.ts";
-import { formatCount, formatDay, formatUntil, formatUsd } from "../../format.ts";
+import { formatCount, formatDay, formatExactUsd, formatUntil, formatUsd } from "../../format.ts";
 import { Callout, Loaded } from "../../kit/feedback.tsx";
 import { usePlace } from "../../kit/modules.tsx";
 import { PageHead } from "../../kit/page.tsx";
@@ -129,7 +129,7 @@ function Figures({ account: { wallet, quota, billed_afterwards } }: { account: A
       <Stat
         name={billed_afterwards ? "Balance, billed afterwards" : "Balance"}
         value={formatUsd(wallet.balance_usd)}
-        exact={`$${wallet.balance_usd}`}
+        exact={formatExactUsd(wallet.balance_usd)}
       >
         {Number(wallet.held_usd) > 0 ? `${formatUsd(wallet.held_usd)} held for running calls` : "no running calls"}
       </Stat>

@@ -1,4 +1,5 @@
 import { useState } from "react";
+import { Link } from "wouter";
 import { type AccountDetail, refreshAccounts } from "../../data/admin.ts";
 import { organization, request } from "../../data/api.ts";
 import { Button } from "../../kit/button.tsx";
@@ -39,7 +40,7 @@ export function DisableButton({ account }: { account: AccountDetail }) {
 }
 
 function DisableDialog({
-  account: { id, label, role, keys_elsewhere: elsewhere },
+  account: { id, label, role, teams, admin_keys: adminKeys, keys_elsewhere: elsewhere },
   onClose,
 }: {
   account: AccountDetail;
@@ -61,9 +62,26 @@ function DisableDialog({
     toast(`${label} is disabled; its keys no longer work`);
   };
   const others = elsewhere.count - elsewhere.data.length;
+  const orphaned = teams.filter((team) => team.is_only_admin);
   return (
     <Confirm title={`Disable ${label}?`} action="Disable account" act={disable} onClose={onClose}>
       <p>All its API keys are rejected immediately, and its user is signed out. You can enable it again.</p>
+      {orphaned.length > 0 && (
+        <Callout tone="warn">
+          Nobody else who can sign in is admin of <TeamLinks teams={orphaned} />: make another member admin there.
+        </Callout>
+      )}
+      {teams.length > 0 && (
+        <p>
+          Stays a member of <TeamLinks teams={teams} />, without access while disabled.
+        </p>
+      )}
+      {adminKeys.length > 0 && (
+        <p>
+          {adminKeys.length === 1 ? "This admin key is" : "These admin keys are"} refused while {label} is disabled:{" "}
+          {adminKeys.map(({ name }) => name).join(", ")}.
+        </p>
+      )}
       {elsewhere.count > 0 && (
         <>
           <p>Keys that {label} made in other accounts:</p>
@@ -82,6 +100,18 @@ function DisableDialog({
       )}
     </Confirm>
   );
+}
+
+/** Leads to where another member of a team is made admin. */
+function TeamLinks({ teams }: { teams: AccountDetail["teams"] }) {
+  return teams.map(({ id, name }, place) => (
+    <span key={id}>
+      {place > 0 && ", "}
+      <Link className="link" href={`/admin/accounts/${id}?tab=account#team`}>
+        {name}
+      </Link>
+    </span>
+  ));
 }
 
 function toKeyCount(count: number): string {

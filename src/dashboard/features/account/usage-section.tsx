@@ -28,8 +28,8 @@ const columns: readonly Column<AccountUsage>[] = [
   {
     name: "Model",
     className: "name lead",
-    sort: ({ model }) => model,
-    cell: ({ model }) => <strong className="cut">{model}</strong>,
+    sort: ({ model_name: name }) => name,
+    cell: ({ model_name: name }) => <strong className="cut">{name}</strong>,
   },
   figureColumn("Requests", ({ requests }) => requests),
   figureColumn("Failed", ({ failures }) => failures),

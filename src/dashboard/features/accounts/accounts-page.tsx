@@ -2,11 +2,11 @@ import { useDeferredValue, useState } from "react";
 import { Link } from "wouter";
 import { type AdminAccount, accountKinds, accountOrders, toAccountsFile, useAccounts } from "../../data/admin.ts";
 import { toRoleName, useMayChange } from "../../data/roles.ts";
-import { formatAge, formatCount, formatDay } from "../../format.ts";
+import { formatCount, formatDay } from "../../format.ts";
 import { Button, DownloadLink } from "../../kit/button.tsx";
 import { Empty, Loaded } from "../../kit/feedback.tsx";
 import { SearchField, Select } from "../../kit/field.tsx";
-import { PageHead } from "../../kit/page.tsx";
+import { Age, PageHead } from "../../kit/page.tsx";
 import { Pager, Table, usdColumn } from "../../kit/table.tsx";
 import { useChoice, usePageNumber, useParam } from "../../kit/url-state.ts";
 import { InvitePeopleDialog } from "./invite-people-dialog.tsx";
@@ -104,7 +104,7 @@ function AccountsTable({ accounts }: { accounts: readonly AdminAccount[] }) {
         {
           name: "Last used",
           sort: ({ last_used_at }) => last_used_at,
-          cell: ({ last_used_at }) => (last_used_at === null ? "never" : formatAge(last_used_at)),
+          cell: ({ last_used_at }) => (last_used_at === null ? "never" : <Age at={last_used_at} />),
         },
         { name: "Created", className: "roomy-only", cell: ({ created_at }) => formatDay(created_at) },
       ]}
@@ -113,9 +113,9 @@ function AccountsTable({ accounts }: { accounts: readonly AdminAccount[] }) {
 }
 
 export function AccountState({
-  account: { disabled_at, role, email_verified, is_team, without_admin },
+  account: { id, disabled_at, role, email_verified, is_team, without_admin },
 }: {
-  account: Pick<AdminAccount, "disabled_at" | "role" | "email_verified" | "is_team" | "without_admin">;
+  account: Pick<AdminAccount, "id" | "disabled_at" | "role" | "email_verified" | "is_team" | "without_admin">;
 }) {
   if (disabled_at !== null) return <span className="badge is-bad">disabled</span>;
   if (email_verified === false) {
@@ -127,9 +127,13 @@ export function AccountState({
   }
   if (without_admin) {
     return (
-      <span className="badge is-warn" title="None of its admins can sign in: make another member admin on its page">
+      <Link
+        className="badge is-warn"
+        href={`/admin/accounts/${id}?tab=account#team`}
+        title="None of its admins can sign in: make another member admin on its page"
+      >
         no admin
-      </span>
+      </Link>
     );
   }
   if (is_team) return <span className="badge">team</span>;

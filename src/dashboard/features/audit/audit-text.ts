@@ -1,6 +1,6 @@
 import { fromSeconds } from "../../data/api.ts";
 import { type Role, toRoleName } from "../../data/roles.ts";
-import { formatCount, formatDay, formatUsd } from "../../format.ts";
+import { formatCount, formatDay, formatExactPercent, formatUsd } from "../../format.ts";
 import { type AuditGroup, type AuditTexts, insertAfter, type ModuleParts } from "../../kit/modules.tsx";
 import type { AuditEntry } from "./api.ts";
 
@@ -109,7 +109,7 @@ const sentences: AuditTexts["sentences"] = {
   "budget.delete": (budget) => `Deleted the ${toBudgetText(budget)}`,
   "model_limit.set": (limits) => `Set the ${toLimitsText(limits)}`,
   "model_limit.delete": (limits) => `Deleted the ${toLimitsText(limits)}`,
-  "markup.set": (markup) => `Set the ${toMarkupText(markup)} to ${markup.markup_percent} %`,
+  "markup.set": (markup) => `Set the ${toMarkupText(markup)} to ${formatExactPercent(String(markup.markup_percent))}`,
   "markup.delete": (markup) => `Deleted the ${toMarkupText(markup)}`,
   "policy.create": (rule) => `Added the ${toPolicyText(rule)}, ${rule.on_failure} when it fails`,
   "policy.change": (rule) => `Changed the ${toPolicyText(rule)}: order ${rule.order}, ${rule.on_failure} when it fails`,

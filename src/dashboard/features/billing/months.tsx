@@ -6,7 +6,7 @@ export function MonthSelect({
   value,
   onText,
 }: {
-  /** Absent: two years ago. */
+  /** Absent while it is not known. */
   first?: string | undefined;
   value: string;
   onText: (month: string) => void;
@@ -22,15 +22,13 @@ export function MonthSelect({
   );
 }
 
-const monthsDefault = 24;
-
 function listMonths(shown: string, first: string | undefined): string[] {
   const now = new Date();
   const toMonth = (back: number) => new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - back));
   const months: string[] = [];
   for (let back = 0; ; back++) {
     const month = toMonth(back).toISOString().slice(0, 7);
-    const isBefore = first === undefined ? back >= monthsDefault : month < first;
+    const isBefore = first === undefined ? back > 0 : month < first;
     if (isBefore && (shown === "" || month < shown)) return months;
     months.push(month);
   }

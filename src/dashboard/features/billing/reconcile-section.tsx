@@ -7,6 +7,7 @@ import { SelectField, TextAreaField, TextField } from "../../kit/field.tsx";
 import { Form, Submit, useForm } from "../../kit/form.tsx";
 import { Section } from "../../kit/page.tsx";
 import { type Column, Table } from "../../kit/table.tsx";
+import { useModelNames } from "../models/api.ts";
 
 type Bill = Parameters<typeof organization.reconciliations.post>[0];
 const reconcile = (bill: Bill) => request(organization.reconciliations.post(bill));
@@ -79,6 +80,7 @@ export function ReconcileSection() {
 }
 
 function Outcome({ outcome: { ok, rows_compared: count, figures, differences } }: { outcome: Reconciliation }) {
+  const nameOf = useModelNames();
   const compared = `${count} ${count === 1 ? "row" : "rows"} compared by ${figures.join(", ")}`;
   return (
     <>
@@ -95,7 +97,7 @@ function Outcome({ outcome: { ok, rows_compared: count, figures, differences } }
           rowKey={({ day, model, figure }) => `${day} ${model} ${figure}`}
           sortName="bill"
           fileName="bill"
-          columns={columns}
+          columns={toColumns(nameOf)}
         />
       )}
     </>
@@ -104,9 +106,9 @@ function Outcome({ outcome: { ok, rows_compared: count, figures, differences } }
 
 const format = ({ figure }: Difference, amount: string) => (figure === "cost_usd" ? formatExactUsd(amount) : amount);
 
-const columns: readonly Column<Difference>[] = [
+const toColumns = (nameOf: (id: string) => string): readonly Column<Difference>[] => [
   { name: "Day", className: "nowrap lead", sort: ({ day }) => day, cell: ({ day }) => day },
-  { name: "Model", className: "name", sort: ({ model }) => model, cell: ({ model }) => model },
+  { name: "Model", className: "name", sort: ({ model }) => nameOf(model), cell: ({ model }) => nameOf(model) },
   { name: "Figure", sort: ({ figure }) => figure, cell: ({ figure }) => figure },
   {
     name: "Ledger",

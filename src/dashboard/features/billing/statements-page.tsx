@@ -31,6 +31,7 @@ export default function StatementsPage() {
       </Link>
       <PageHead title="Statements" description="Accounts with any movement until the end of the month (UTC).">
         <MonthSelect
+          first={statements.data?.first_month}
           value={shown}
           onText={(next) => {
             setAfter("");

@@ -1,5 +1,5 @@
 import { Link } from "wouter";
-import { formatUsd } from "../../format.ts";
+import { formatShare, formatUsd } from "../../format.ts";
 import { Dialog, DialogContent } from "../../kit/dialog.tsx";
 import { Callout, Empty, Loaded } from "../../kit/feedback.tsx";
 import { Usd } from "../../kit/page.tsx";
@@ -228,8 +228,7 @@ export function SpendingDialog({
                   {
                     name: "Of its budget",
                     className: "end",
-                    cell: ({ used_usd }) =>
-                      limit === 0 ? "–" : `${Math.min(100, Math.round((Number(used_usd) / limit) * 100))} %`,
+                    cell: ({ used_usd }) => (limit === 0 ? "–" : formatShare(Math.min(1, Number(used_usd) / limit))),
                   },
                 ]}
                 empty={<Empty icon="billing" title="Nothing spent yet" />}

@@ -143,7 +143,11 @@ export function toBudgetActions<Row extends Budget>({
       )}
       {mayManage && (
         <>
-          <Button look="plain small" aria-label={`Edit ${toTitle(budget)}`} onClick={() => onAct("edit", budget)}>
+          <Button
+            look="plain small"
+            aria-label={`Edit the budget of ${toTitle(budget)}`}
+            onClick={() => onAct("edit", budget)}
+          >
             Edit
           </Button>
           {isNeeded(budget) ? (
@@ -153,7 +157,7 @@ export function toBudgetActions<Row extends Budget>({
           ) : (
             <Button
               look="plain small bad"
-              aria-label={`Delete ${toTitle(budget)}`}
+              aria-label={`Delete the budget of ${toTitle(budget)}`}
               onClick={() => onAct("delete", budget)}
             >
               Delete

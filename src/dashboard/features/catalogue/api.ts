@@ -45,6 +45,8 @@ export interface CatalogueModel {
     readonly weight: number;
     readonly state: "closed" | "half_open" | "open";
   }[];
+  /** Why its provider answers no calls; `null` if it does. */
+  readonly unserved_reason: string | null;
 }
 
 /** Prices and limits of a provider's models that have no row of their own. */

@@ -1,3 +1,4 @@
+import { Link } from "wouter";
 import { Button, LinkButton } from "../../kit/button.tsx";
 import { Empty } from "../../kit/feedback.tsx";
 import { actionsColumn, type Column, type FileColumn, Table } from "../../kit/table.tsx";
@@ -5,7 +6,7 @@ import { listOtherNames } from "../models/api.ts";
 import { ShortPrice } from "../models/models-table.tsx";
 import { firstRate } from "../models/price-lines.ts";
 import { isRetired, retiresSoon } from "../models/retirement.ts";
-import { circuits } from "../providers/describe.tsx";
+import { circuits, toProviderPath } from "../providers/describe.tsx";
 import type { CatalogueModel } from "./api.ts";
 
 export function CatalogueTable({
@@ -49,15 +50,23 @@ export function CatalogueTable({
     {
       name: "Routes",
       sort: ({ routes }) => routes.map(({ plugin }) => plugin).join(", "),
-      cell: ({ routes }) => (
+      cell: ({ plugin, routes, unserved_reason: reason }) => (
         <span className="row">
-          {routes.length === 0
-            ? "–"
-            : routes.map(({ plugin, state, priority, weight }) => (
-                <span key={plugin} className={circuits[state]?.[1]} title={`Priority ${priority}, weight ${weight}`}>
-                  {plugin} {circuits[state]?.[0]}
-                </span>
-              ))}
+          {routes.length === 0 ? (
+            reason === null ? (
+              "–"
+            ) : (
+              <Link className="link" href={toProviderPath(plugin)}>
+                {reason}
+              </Link>
+            )
+          ) : (
+            routes.map(({ plugin, state, priority, weight }) => (
+              <span key={plugin} className={circuits[state]?.[1]} title={`Priority ${priority}, weight ${weight}`}>
+                {plugin} {circuits[state]?.[0]}
+              </span>
+            ))
+          )}
         </span>
       ),
     },

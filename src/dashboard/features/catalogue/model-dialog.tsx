@@ -55,7 +55,7 @@ export function ModelDialog({
   const reset = (field: string) => {
     const { [field]: _, ...rest } = form.values.rest;
     const fresh = toDraft(initial.plugin, initial.id, under, null);
-    const fields = [field === "price" ? "rates" : (field as keyof RowDraft)];
+    const fields = field === "price" ? (["rates", "markupPercent"] as const) : [field as keyof RowDraft];
     const change = Object.fromEntries(fields.flatMap((name) => (name in fresh ? [[name, fresh[name]]] : [])));
     form.set({ ...change, rest });
   };

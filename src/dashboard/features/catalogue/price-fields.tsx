@@ -1,5 +1,6 @@
 import { useId } from "react";
 import { formatUsd } from "../../format.ts";
+import { TextField } from "../../kit/field.tsx";
 import { describeMarkup, useMarkups } from "../markups/markup-section.tsx";
 import type { ModelRow } from "../models/api.ts";
 import { type Meter, meters } from "../models/meters.ts";
@@ -20,7 +21,7 @@ export function PriceFields({
     onChange({ rates: { ...draft.rates, [meter]: { ...draft.rates[meter], ...change } } });
   const { text, usd } = exampleCost(draft);
   const { data: markups = [] } = useMarkups();
-  const markup = describeMarkup(markups, { provider: draft.plugin, ofModel: hidden?.markupPercent });
+  const markup = describeMarkup(markups, { provider: draft.plugin, ofModel: draft.markupPercent.trim() || undefined });
   const serviceTiers = Object.keys(hidden?.serviceTiers ?? {});
   const others = [
     ...(hidden?.tiers === undefined ? [] : ["for long prompts"]),
@@ -38,6 +39,14 @@ export function PriceFields({
             onChange={(change) => setRate(meter, change)}
           />
         ))}
+        <TextField
+          label="Markup of this model (%)"
+          inputMode="decimal"
+          autoComplete="off"
+          placeholder="that of the provider"
+          value={draft.markupPercent}
+          onText={(markupPercent) => onChange({ markupPercent })}
+        />
       </div>
       <p className="hint" aria-live="polite">
         {usd === undefined

@@ -60,6 +60,8 @@ export interface RowDraft {
   aliases: string;
   premium: boolean;
   rates: Readonly<Record<Meter, RateDraft>>;
+  /** Percent above the rates; empty: the markup of the provider or the gateway. */
+  markupPercent: string;
   priority: string;
   weight: string;
   contextTokens: string;
@@ -111,6 +113,7 @@ export function toDraft(plugin: string, id: string, row: Partial<ModelRow>, own:
     aliases: (row.aliases ?? []).join(", "),
     premium: row.premium ?? true,
     rates,
+    markupPercent: text(row.price?.markupPercent),
     features: row.features ?? (row.capability === "images" ? ["edits"] : []),
     reasoning: row.reasoning === undefined ? "" : row.reasoning ? "yes" : "no",
     whenRetired: row.whenRetired ?? "",
@@ -158,17 +161,17 @@ export function toRow(draft: RowDraft, under: Partial<ModelRow>, price: ModelRow
   return Object.keys(row).length === 1 ? undefined : row;
 }
 
-/** Price of the form, including what it does not show: the rates for long prompts and for service tiers, and the markup of the row. */
+/** Price of the form, including what it does not show: the rates for long prompts and for service tiers. */
 function toPrice(
-  { rates }: Pick<RowDraft, "rates">,
-  { tiers, serviceTiers, markupPercent }: Price = {},
+  { rates, markupPercent }: Pick<RowDraft, "rates" | "markupPercent">,
+  { tiers, serviceTiers }: Price = {},
 ): Price | undefined {
   const entries = meterNames.flatMap((meter) => {
     const { usd, per } = rates[meter];
     return usd.trim() === "" ? [] : [[meter, { usd: usd.trim(), per }]];
   });
-  const price: Price = Object.fromEntries(entries);
-  if (markupPercent !== undefined) price.markupPercent = markupPercent;
+  const markup = toNumber(markupPercent);
+  const price: Price = Object.fromEntries([...entries, ...(markup === undefined ? [] : [["markupPercent", markup]])]);
   if (tiers !== undefined) price.tiers = tiers;
   if (serviceTiers !== undefined) price.serviceTiers = serviceTiers;
   return Object.keys(price).length === 0 ? undefined : price;

@@ -1,7 +1,15 @@
 import useSWR from "swr";
 import { Link } from "wouter";
 import { api, request } from "../../data/api.ts";
-import { formatAge, formatChange, formatCount, formatShare, formatShort, formatUsd } from "../../format.ts";
+import {
+  formatAge,
+  formatChange,
+  formatCount,
+  formatExactUsd,
+  formatShare,
+  formatShort,
+  formatUsd,
+} from "../../format.ts";
 import { Callout, Loaded } from "../../kit/feedback.tsx";
 import { ItemList } from "../../kit/item-list.tsx";
 import { usePlace } from "../../kit/modules.tsx";
@@ -67,7 +75,7 @@ function TeamsWithoutAdmin({ teams }: { teams: Home["teams_without_admin"] }) {
       {shown.map(({ id, label }, place) => (
         <span key={id}>
           {place > 0 && ", "}
-          <Link className="link" href={`/admin/accounts/${id}?tab=account`}>
+          <Link className="link" href={`/admin/accounts/${id}?tab=account#team`}>
             {label}
           </Link>
         </span>
@@ -111,7 +119,7 @@ function Figures({ home: { today, month } }: { home: Home }) {
 
 function Spend({ name, span: { now, before }, when }: { name: string; span: Home["month"]; when: string }) {
   return (
-    <Stat name={name} value={formatUsd(now.cost_usd)} exact={`$${now.cost_usd}`}>
+    <Stat name={name} value={formatUsd(now.cost_usd)} exact={formatExactUsd(now.cost_usd)}>
       <Change
         now={Number(now.cost_usd)}
         before={Number(before.cost_usd)}

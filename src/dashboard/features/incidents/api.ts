@@ -24,13 +24,12 @@ export interface NewReroute {
   readonly name: string;
   /** `null`: other providers of the same models alone. */
   readonly to_model: string | null;
-  /** `null`: until it is ended. */
-  readonly ends_in_seconds: number | null;
+  /** Seconds since 1970; absent: until it is ended. */
+  readonly ends_at?: number;
 }
 
-export async function createReroute({ ends_in_seconds: seconds, ...reroute }: NewReroute): Promise<void> {
-  const ends = seconds === null ? {} : { ends_at: Math.floor(Date.now() / 1000) + seconds };
-  await request(organization.reroutes.post({ ...reroute, ...ends }));
+export async function createReroute(reroute: NewReroute): Promise<void> {
+  await request(organization.reroutes.post(reroute));
   await refreshReroutes();
 }
 

@@ -55,13 +55,13 @@ const pausedCode = "unavailable";
 
 /** To the requests of the figures, which may have begun a little before the first failure. */
 function toRequests(
-  { id, counted_from: from, counted_until: until, refused_calls: refused }: Incident,
+  { id, counted_from: from, counted_until: until }: Incident,
   filters: Record<string, string> = {},
 ): string {
-  const hasProvider = filters.error === undefined ? refused === 0 : filters.error !== pausedCode;
-  const failed = Object.keys(filters).includes("error") ? {} : { status: "failed" };
+  // Answers are also of requests that their clients sent wrongly, which are no failures.
+  const isAnswer = filters.error !== undefined && filters.error !== pausedCode;
   const span = { from: fromSeconds(from - 60), ...(until !== null && { until: fromSeconds(until + 1) }) };
-  return `/requests?${new URLSearchParams({ ...(hasProvider && { plugin: id }), ...failed, ...filters, ...span })}`;
+  return `/requests?${new URLSearchParams({ [isAnswer ? "plugin" : "incident"]: id, ...filters, ...span })}`;
 }
 
 const toShare = ({ calls, failed_calls: failed }: { calls: number; failed_calls: number }) =>

@@ -1,3 +1,4 @@
+import { toNextMoment, useZoneName } from "../../data/time-zone.ts";
 import { SelectField, TextField } from "../../kit/field.tsx";
 import { FormDialog, useForm } from "../../kit/form.tsx";
 import { toast } from "../../kit/toast.tsx";
@@ -11,6 +12,7 @@ const durations = [
   ["14400", "4 hours"],
   ["86400", "24 hours"],
   ["604800", "7 days"],
+  ["time", "until a time…"],
   ["", "until I end it"],
 ] as const;
 
@@ -26,13 +28,20 @@ export interface RerouteSubject {
 export function RerouteDialog({ subject, name, models: own = [], onClose }: RerouteSubject & { onClose: () => void }) {
   const { data: all } = useModels();
   const isModel = subject === "model";
-  const form = useForm({ to_model: "", ends_at: "3600" as (typeof durations)[number][0] }, async (values) => {
-    const { to_model: to, ends_at: ends } = values;
-    const seconds = ends === "" ? null : Number(ends);
-    await createReroute({ subject, name, to_model: to === "" ? null : to, ends_in_seconds: seconds });
+  const zone = useZoneName();
+  const first = { to_model: "", lasts: "3600" as (typeof durations)[number][0], day: "", time: "" };
+  const form = useForm(first, async ({ to_model: to, lasts, day, time }) => {
+    const end =
+      lasts === "time"
+        ? toNextMoment(day, time)
+        : lasts === ""
+          ? undefined
+          : Math.floor(Date.now() / 1000) + Number(lasts);
+    await createReroute({ subject, name, to_model: to === "" ? null : to, ...(end !== undefined && { ends_at: end }) });
     toast(`Calls of ${name} are re-routed from now on`);
     onClose();
   });
+  const { lasts } = form.values;
   const models = all?.data ?? [];
   const isMeant = ({ id, name: shown }: (typeof models)[number]) =>
     isModel ? id === name || shown === name : own.includes(id);
@@ -55,7 +64,7 @@ export function RerouteDialog({ subject, name, models: own = [], onClose }: Rero
       form={form}
       label="Re-route"
       busyLabel="Re-routing…"
-      isComplete={!isModel || form.values.to_model !== ""}
+      isComplete={(!isModel || form.values.to_model !== "") && (lasts !== "time" || form.values.time !== "")}
       onClose={onClose}
     >
       <TextField
@@ -74,10 +83,16 @@ export function RerouteDialog({ subject, name, models: own = [], onClose }: Rero
       <SelectField
         label="For"
         options={durations}
-        value={form.values.ends_at}
-        onText={(ends) => form.set({ ends_at: ends })}
-        error={form.fieldError("ends_at")}
+        value={lasts}
+        onText={(next) => form.set({ lasts: next })}
+        error={lasts === "time" ? undefined : form.fieldError("ends_at")}
       />
+      {lasts === "time" && (
+        <div className="field-grid">
+          <TextField label={`Until (${zone})`} type="time" {...form.field("time")} error={form.fieldError("ends_at")} />
+          <TextField label="On" type="date" hint="Empty: the next time that it is so late" {...form.field("day")} />
+        </div>
+      )}
     </FormDialog>
   );
 }

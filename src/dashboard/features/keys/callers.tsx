@@ -1,6 +1,7 @@
-import { formatAge, formatCount, formatMoment } from "../../format.ts";
+import { formatCount } from "../../format.ts";
 import { Dialog, DialogContent } from "../../kit/dialog.tsx";
 import { Empty, Loaded } from "../../kit/feedback.tsx";
+import { Age } from "../../kit/page.tsx";
 import { type Column, figureColumn, Table } from "../../kit/table.tsx";
 import type { Key } from "./api.ts";
 import { type Caller, useCallers } from "./leaked-api.ts";
@@ -68,11 +69,11 @@ const columns: readonly Column<Caller>[] = [
   {
     name: "First seen",
     sort: ({ first_seen_at }) => first_seen_at,
-    cell: ({ first_seen_at }) => <span title={formatMoment(first_seen_at)}>{formatAge(first_seen_at)}</span>,
+    cell: ({ first_seen_at }) => <Age at={first_seen_at} />,
   },
   {
     name: "Last seen",
     sort: ({ last_seen_at }) => last_seen_at,
-    cell: ({ last_seen_at }) => <span title={formatMoment(last_seen_at)}>{formatAge(last_seen_at)}</span>,
+    cell: ({ last_seen_at }) => <Age at={last_seen_at} />,
   },
 ];

@@ -12,7 +12,23 @@ import { toast } from "../../kit/toast.tsx";
 import { maskKey } from "./api.ts";
 import { CallersTable } from "./callers.tsx";
 import { KeyCreated } from "./key-created.tsx";
-import { type Credential, canHash, endCredential, type LeakScope, type LookUp, lookUp } from "./leaked-api.ts";
+import {
+  type Credential,
+  canHash,
+  type Ending,
+  endCredential,
+  type LeakScope,
+  type LookUp,
+  lookUp,
+} from "./leaked-api.ts";
+
+type Action = Ending["action"];
+
+/** A credential that was ended here, and a sentence on the mail to its holder. */
+interface Ended {
+  readonly credential: Credential;
+  readonly mail: string;
+}
 
 /** Finds keys in a pasted text, and ends them. The text stays in the page and is forgotten once it was read. */
 export function FindLeakedDialog({
@@ -28,9 +44,11 @@ export function FindLeakedDialog({
   onClose: () => void;
 }) {
   const [answer, setAnswer] = useState<LookUp>();
-  const [ending, setEnding] = useState<Credential>();
+  const [ending, setEnding] = useState<{ credential: Credential; action: Action }>();
+  const [mails, setMails] = useState<ReadonlyMap<Credential, string>>(new Map());
   const form = useForm({ text }, async (values) => {
     setAnswer(await lookUp(values.text, scope));
+    setMails(new Map());
   });
   if (answer === undefined) {
     return (
@@ -50,7 +68,7 @@ export function FindLeakedDialog({
   }
   return (
     <Dialog title="Find a leaked key" isWide onClose={onClose}>
-      <DialogContent label="Close" onClose={onClose}>
+      <DialogContent label="Close" look="" onClose={onClose}>
         {!canHash && <NoHash />}
         {answer.skipped > 0 && (
           <Callout tone="warn">
@@ -66,7 +84,8 @@ export function FindLeakedDialog({
             key={`${credential.type} ${credential.id} ${credential.secret}`}
             credential={credential}
             scope={scope}
-            onEnd={mayChange ? setEnding : undefined}
+            mail={mails.get(credential)}
+            onEnd={mayChange ? (action) => setEnding({ credential, action }) : undefined}
           />
         ))}
         <div className="row">
@@ -82,14 +101,14 @@ export function FindLeakedDialog({
       </DialogContent>
       {ending !== undefined && (
         <EndDialog
-          credential={ending}
+          {...ending}
           scope={scope}
-          onEnded={() =>
-            setAnswer({
-              ...answer,
-              credentials: answer.credentials.map((each) => (each === ending ? toEnded(each) : each)),
-            })
-          }
+          canMail={answer.canMail}
+          onEnded={({ credential, mail }) => {
+            const replace = (each: Credential) => (each === ending.credential ? credential : each);
+            setAnswer({ ...answer, credentials: answer.credentials.map(replace) });
+            setMails(new Map([...mails, [credential, mail]]));
+          }}
           onClose={() => setEnding(undefined)}
         />
       )}
@@ -106,9 +125,25 @@ function NoHash() {
   );
 }
 
-/** The credential after it was ended here. */
-function toEnded(credential: Credential): Credential {
-  return { ...credential, status: "revoked", usable: false, can_rotate: false };
+/** The credential after it was revoked or rotated here. A rotated key stays active, with another secret than the text has. */
+function toEnded(credential: Credential, { action, grace_seconds: grace = 0 }: Ending, now = Date.now()): Credential {
+  if (action === "revoke") {
+    return { ...credential, status: "revoked", usable: false, can_rotate: false, revoked_at: toIso(now) };
+  }
+  if (credential.secret === "unchecked") return { ...credential, replaced_at: toIso(now) };
+  if (credential.secret !== "current") return { ...credential, secret: "other", usable: false, usable_until: null };
+  const works = credential.usable === true && grace > 0;
+  return {
+    ...credential,
+    secret: "previous",
+    usable: works,
+    usable_until: works ? toIso(now + grace * 1000) : null,
+    replaced_at: toIso(now),
+  };
+}
+
+function toIso(ms: number): string {
+  return new Date(ms).toISOString();
 }
 
 const typeNames: Readonly<Record<Credential["type"], string>> = {
@@ -127,11 +162,14 @@ function toName({ type, id }: Pick<Credential, "type" | "id">): string {
 function CredentialCard({
   credential,
   scope,
+  mail,
   onEnd,
 }: {
   credential: Credential;
   scope: LeakScope;
-  onEnd: ((credential: Credential) => void) | undefined;
+  /** A sentence on the mail to the holder, once the credential was ended here. */
+  mail: string | undefined;
+  onEnd: ((action: Action) => void) | undefined;
 }) {
   const { project, callers, holders, status } = credential;
   if (status === "not_found") {
@@ -151,7 +189,28 @@ function CredentialCard({
         <Force credential={credential} />
       </div>
       <div className="card-body stack stack-tight">
-        <p>{describe(credential)}</p>
+        <p>
+          {describe(credential)} {mail}
+        </p>
+        <div className="row">
+          {onEnd !== undefined && status === "active" && (
+            <>
+              <Button look="danger" onClick={() => onEnd("revoke")}>
+                Revoke…
+              </Button>
+              {credential.can_rotate && (
+                <Button look="primary" onClick={() => onEnd("rotate")}>
+                  Rotate…
+                </Button>
+              )}
+            </>
+          )}
+          {credential.key_id !== null && (
+            <Link className="link" href={`/requests?key=${encodeURIComponent(credential.key_id)}`}>
+              Its requests
+            </Link>
+          )}
+        </div>
         <dl className="facts">
           <Fact name="Id" className="mono">
             {toName(credential)}
@@ -183,18 +242,6 @@ function CredentialCard({
           )}
         </dl>
         {credential.key_id !== null && <CallersTable callers={callers} />}
-        <div className="row">
-          {onEnd !== undefined && status === "active" && (
-            <Button look="danger" onClick={() => onEnd(credential)}>
-              {credential.can_rotate ? "Revoke or rotate…" : "Revoke…"}
-            </Button>
-          )}
-          {credential.key_id !== null && (
-            <Link className="link" href={`/requests?key=${encodeURIComponent(credential.key_id)}`}>
-              Its requests
-            </Link>
-          )}
-        </div>
       </div>
     </section>
   );
@@ -218,19 +265,22 @@ function describe({ secret, status, usable_until, replaced_at, expires_at, revok
       return `The text has its secret: whoever read it can use it.${until}`;
     case "previous": {
       const when = replaced_at === null ? "" : ` ${formatMoment(replaced_at)}`;
-      return `The text has a secret that was replaced${when}.${until === "" ? " It no longer works." : until}`;
+      const works = until === "" ? " It no longer works." : until;
+      return `The text has a secret that was replaced${when}.${works} The key works with its new secret.`;
     }
     case "other":
       return "The secret in the text is not of this key, or is an older one that no longer works.";
-    case "unchecked":
-      return "The text has its id; nobody can tell from it whether somebody has its secret.";
+    case "unchecked": {
+      const replaced = replaced_at === null ? "" : ` Its secret was replaced ${formatMoment(replaced_at)}.`;
+      return `The text has its id; nobody can tell from it whether somebody has its secret.${replaced}`;
+    }
   }
 }
 
-const actions = [
-  ["revoke", "Revoke it: programs that use it are refused at once"],
-  ["rotate", "Rotate it: it gets a new secret, and keeps its limits and name"],
-] as const;
+const describeAction: Readonly<Record<Action, string>> = {
+  revoke: "Programs that use it are refused at once.",
+  rotate: "It gets a new secret, and keeps its limits and name.",
+};
 const graces = [
   ["0", "Not at all"],
   ["3600", "1 hour"],
@@ -240,56 +290,75 @@ const graces = [
 /** Revokes or rotates a leaked credential, and writes to its holder. */
 function EndDialog({
   credential,
+  action,
   scope,
+  canMail,
   onEnded,
   onClose,
 }: {
   credential: Credential;
+  action: Action;
   scope: LeakScope;
-  onEnded: () => void;
+  canMail: boolean;
+  onEnded: (ended: Ended) => void;
   onClose: () => void;
 }) {
   const [rotated, setRotated] = useState<string>();
-  const { name, can_rotate, type } = credential;
+  const { name, type } = credential;
   const { data: me } = useMe();
   /** Nobody is written to about what they do themselves. */
   const holders = credential.holders.filter((email) => email !== me?.email);
-  const first = { action: "revoke" as "revoke" | "rotate", grace_seconds: "0" as string, notifies: true };
-  const form = useForm(first, async ({ action, grace_seconds, notifies }) => {
-    const ended = await endCredential(credential, scope, {
+  const canWrite = canMail && holders.length > 0;
+  const form = useForm({ grace_seconds: "0" as string, notifies: true }, async ({ grace_seconds, notifies }) => {
+    const ending: Ending = {
       action,
       ...(action === "rotate" && { grace_seconds: Number(grace_seconds) }),
-      notify_holder: notifies,
-    });
-    const mail = ended.mail_error ?? (ended.mailed_to.length === 0 ? "" : `mail sent to ${ended.mailed_to.join(", ")}`);
-    toast(`“${name}” ${action === "revoke" ? "revoked" : "rotated"}${mail === "" ? "" : `; ${mail}`}`);
+      notify_holder: canWrite && notifies,
+    };
+    const ended = await endCredential(credential, scope, ending);
+    const mail = describeMail(ended, canWrite ? [] : holders);
+    toast(`“${name}” is ${action === "revoke" ? "revoked" : "rotated"}. ${mail}`.trim());
     if (ended.value === null) onClose();
     else setRotated(ended.value);
-    onEnded();
+    onEnded({ credential: toEnded(credential, ending), mail });
   });
   if (rotated !== undefined) {
     return <KeyCreated title="API key rotated" secret={rotated} allowed={undefined} onClose={onClose} />;
   }
-  const { action, notifies } = form.values;
+  const { notifies } = form.values;
   const isToken = type === "access_token" || type === "refresh_token";
   return (
     <FormDialog
-      title={`End “${name}”`}
-      {...(isToken && { description: "The program is signed out everywhere, and its person signs it in again." })}
+      title={`${action === "revoke" ? "Revoke" : "Rotate"} “${name}”`}
+      description={
+        isToken ? "The program is signed out everywhere, and its person signs it in again." : describeAction[action]
+      }
       form={form}
-      label={`${action === "revoke" ? "Revoke" : "Rotate"}${notifies && holders.length > 0 ? " and mail the holder" : ""}`}
+      label={`${action === "revoke" ? "Revoke" : "Rotate"}${notifies && canWrite ? " and mail the holder" : ""}`}
       busyLabel="Working…"
       onClose={onClose}
     >
-      {can_rotate && <SelectField label="What happens" options={actions} {...form.field("action")} />}
       {action === "rotate" && (
         <SelectField label="How long the old secret still works" options={graces} {...form.field("grace_seconds")} />
       )}
-      {holders.length > 0 && (
+      {canWrite && (
         <Check checked={notifies} onCheck={(isChecked) => form.set({ notifies: isChecked })}>
           Write to {holders.join(", ")}
         </Check>
       )}
+      {!canMail && holders.length > 0 && (
+        <p className="soft">No mail server is set up, so tell {holders.join(", ")} yourself.</p>
+      )}
     </FormDialog>
   );
+}
+
+/** Says whether mail went. `unmailed` are the holders who cannot be written to. */
+function describeMail(
+  { mailed_to: mailed, mail_error: error }: Awaited<ReturnType<typeof endCredential>>,
+  unmailed: readonly string[],
+): string {
+  if (error !== null) return `No mail was sent. ${error}.`;
+  if (mailed.length > 0) return `Mail was sent to ${mailed.join(", ")}.`;
+  return unmailed.length === 0 ? "" : `No mail was sent, so tell ${unmailed.join(", ")} yourself.`;
 }

@@ -1,9 +1,10 @@
 import { type ComponentType, type ReactNode, useState } from "react";
 import { useMe } from "../../data/session.ts";
-import { formatAge, formatCount, formatDay, formatMoment, formatUsd } from "../../format.ts";
+import { formatAge, formatCount, formatDay, formatExactUsd, formatMoment, formatUsd } from "../../format.ts";
 import { Button, LinkButton } from "../../kit/button.tsx";
 import { Confirm } from "../../kit/confirm.tsx";
 import type { Places } from "../../kit/modules.tsx";
+import { Age } from "../../kit/page.tsx";
 import { actionsColumn, type Column, Table } from "../../kit/table.tsx";
 import { toast } from "../../kit/toast.tsx";
 import { useModelNames } from "../models/api.ts";
@@ -104,7 +105,7 @@ function withCallers(columns: readonly Column<Key>[], onOpen: (key: Key) => void
       never
     ) : (
       <LinkButton aria-label={`${formatAge(key.last_used_at)}: callers of ${key.name}`} onClick={() => onOpen(key)}>
-        {formatAge(key.last_used_at)}
+        <Age at={key.last_used_at} />
       </LinkButton>
     );
   return columns.map((column) => (column.name === "Last used" ? { ...column, cell } : column));
@@ -162,12 +163,12 @@ export const keyTimes: readonly Column<
   {
     name: "Last used",
     sort: ({ last_used_at }) => last_used_at,
-    cell: ({ last_used_at: at }) => (at === null ? never : formatAge(at)),
+    cell: ({ last_used_at: at }) => (at === null ? never : <Age at={at} />),
   },
   {
     name: "Expires",
     sort: ({ expires_at }) => expires_at,
-    cell: ({ expires_at: at }) => (at === null ? never : <span title={formatMoment(at)}>{formatAge(at)}</span>),
+    cell: ({ expires_at: at }) => (at === null ? never : <Age at={at} />),
   },
   {
     name: "Created",
@@ -259,7 +260,7 @@ function listLimits({ requests_per_minute, tokens_per_minute, concurrent_calls }
 function Budget({ apiKey: { budget_usd, budget_used_usd, budget_period } }: { apiKey: Key }) {
   if (budget_usd === null) return <span className="faint">no budget</span>;
   return (
-    <span title={`$${budget_used_usd} of $${budget_usd} this ${budget_period}`}>
+    <span title={`${formatExactUsd(budget_used_usd ?? "0")} of ${formatExactUsd(budget_usd)} this ${budget_period}`}>
       {formatUsd(budget_used_usd ?? "0")} of {formatUsd(budget_usd)} this {budget_period}
     </span>
   );

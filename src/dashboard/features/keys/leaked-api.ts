@@ -17,6 +17,8 @@ export interface LookUp {
   readonly credentials: readonly Credential[];
   /** Credentials in the text that cannot be looked up, since the page computes no hash. */
   readonly skipped: number;
+  /** Whether a mail server is set up, so holders can be written to. */
+  readonly canMail: boolean;
 }
 
 /** Whether the browser computes hashes: it does not on a page without TLS. */
@@ -27,10 +29,13 @@ export async function lookUp(text: string, scope: LeakScope): Promise<LookUp> {
   const pasted = findCredentials(text);
   const credentials = [...(await hashCredentials(pasted))];
   const skipped = canHash ? 0 : pasted.filter(({ id }) => id === undefined).length;
-  if (credentials.length === 0) return { credentials: [], skipped };
-  if (scope === "account") return { credentials: (await lookUpOwn(credentials)).data, skipped };
-  const { data } = await request(organization.credentials.lookup.post({ credentials }));
-  return { credentials: data.map(toIsoTimes), skipped };
+  if (credentials.length === 0) return { credentials: [], skipped, canMail: false };
+  if (scope === "account") {
+    const { data, can_mail: canMail } = await lookUpOwn(credentials);
+    return { credentials: data, skipped, canMail };
+  }
+  const { data, can_mail: canMail } = await lookUpAll(credentials);
+  return { credentials: data.map(toIsoTimes), skipped, canMail };
 }
 
 type InSeconds = Awaited<ReturnType<typeof lookUpAll>>["data"][number];

@@ -1,6 +1,7 @@
 import useSWR from "swr";
 import { organization, readPages, request } from "../../data/api.ts";
 import { useMayAdminister } from "../../data/roles.ts";
+import { formatExactPercent } from "../../format.ts";
 import { Loaded, Skeleton } from "../../kit/feedback.tsx";
 import { Form, Submit } from "../../kit/form.tsx";
 import { Section } from "../../kit/page.tsx";
@@ -29,17 +30,17 @@ export function useMarkups(account?: string, isShown = true) {
 /** The markup of a provider's model for accounts without their own, such as "+20 % (provider)", or `undefined`. */
 export function describeMarkup(
   markups: readonly Markup[],
-  { provider, ofModel }: { readonly provider: string; readonly ofModel: number | undefined },
+  { provider, ofModel }: { readonly provider: string; readonly ofModel: string | undefined },
 ): string | undefined {
   const find = (name: string | null) => markups.find((markup) => markup.provider === name)?.markup_percent;
   const levels = [
-    ["model", ofModel === undefined ? undefined : String(ofModel)],
+    ["model", ofModel],
     ["provider", find(provider)],
     ["gateway", find(null)],
   ] as const;
   const [level, percent] = levels.find(([, value]) => value !== undefined) ?? [];
   if (percent === undefined) return undefined;
-  return `${percent.startsWith("-") ? percent : `+${percent}`} % (${level})`;
+  return `${percent.startsWith("-") ? "" : "+"}${formatExactPercent(percent)} (${level})`;
 }
 
 /** The one field of a markup. */
@@ -58,7 +59,9 @@ export function MarkupSection({ account, provider, hint }: MarkupOwner & { hint:
             return <MarkupForm key={markup?.id} resource={resource} owner={owner} markup={markup} hint={hint} />;
           }
           return (
-            <p className="card-body">{markup === undefined ? "No markup of its own" : `${markup.markup_percent} %`}</p>
+            <p className="card-body">
+              {markup === undefined ? "No markup of its own" : formatExactPercent(markup.markup_percent)}
+            </p>
           );
         }}
       </Loaded>
@@ -86,7 +89,11 @@ function MarkupForm({
       if (percent.trim() !== "")
         await saveEntry(resource, account, { ...body, ...(provider !== undefined && { provider }) });
       else if (markup !== undefined) await removeEntry(resource, account, markup.id);
-      toast(percent.trim() === "" ? "The markup is removed" : `Calls are sold at ${percent.trim()} % above the price`);
+      toast(
+        percent.trim() === ""
+          ? "The markup is removed"
+          : `Calls are sold at ${formatExactPercent(percent.trim())} above the price`,
+      );
     },
   });
   return (

@@ -1,6 +1,6 @@
 import { Link } from "wouter";
 import { useMe } from "../../data/session.ts";
-import { formatCount, formatShort, formatUntil, formatUsd } from "../../format.ts";
+import { formatCount, formatExactUsd, formatShort, formatUntil, formatUsd } from "../../format.ts";
 import { Change, Stat } from "../../kit/stat.tsx";
 import type { Statistics } from "../statistics/api.ts";
 
@@ -11,7 +11,7 @@ export function Stats({ data, range }: { data: Statistics | undefined; range: st
   const totals = data?.totals;
   return (
     <div className="stats">
-      <Stat name="Balance" value={formatUsd(wallet.balance_usd)} exact={`$${wallet.balance_usd}`}>
+      <Stat name="Balance" value={formatUsd(wallet.balance_usd)} exact={formatExactUsd(wallet.balance_usd)}>
         {Number(wallet.held_usd) > 0 ? (
           `${formatUsd(wallet.held_usd)} held for running calls`
         ) : (

@@ -11,6 +11,7 @@ export const filterNames = [
   "key",
   "model",
   "plugin",
+  "incident",
   "protocol",
   "status",
   "error",

@@ -1,5 +1,5 @@
-import { formatAge, formatCount, formatMoment, formatMs } from "../../format.ts";
-import { Usd } from "../../kit/page.tsx";
+import { formatCount, formatMs } from "../../format.ts";
+import { Age, Usd } from "../../kit/page.tsx";
 import type { Column } from "../../kit/table.tsx";
 import { amountsOf } from "../models/meters.ts";
 import type { LoggedRequest } from "./api.ts";
@@ -36,11 +36,7 @@ export const callColumns: readonly Column<CallRow>[] = [
   {
     name: "Time",
     className: "end tight",
-    cell: ({ at }) => (
-      <time dateTime={at ?? undefined} title={formatMoment(at)}>
-        {formatAge(at)}
-      </time>
-    ),
+    cell: ({ at }) => (at === null ? "–" : <Age at={at} />),
   },
 ];
 
@@ -79,7 +75,7 @@ function formatSum(amounts: (number | null)[]): string {
 }
 
 /** `isAligned` in a column of costs. */
-export function CallCost({
+function CallCost({
   call: { premium, quota_tokens, charged_usd },
   isAligned = false,
 }: {

@@ -9,7 +9,7 @@ import { setParams } from "../../kit/url-state.ts";
 import { useKeys } from "../keys/api.ts";
 import { useModels } from "../models/api.ts";
 import { useStatistics } from "../statistics/api.ts";
-import { protocols } from "./protocols.ts";
+import { exactStatuses, protocols } from "./filter-choices.ts";
 
 const statuses = [
   ["", "Any status"],
@@ -19,11 +19,11 @@ const statuses = [
   ["running", "Running"],
   ["4xx", "4xx"],
   ["5xx", "5xx"],
-  ...["400", "401", "403", "429", "499"].map((status) => [status, status] as const),
+  ...exactStatuses.map((status) => [status, status] as const),
 ] as const;
 /** The filters behind "More filters". */
 const more = [
-  ...(["key", "model", "plugin", "protocol", "error", "duration", "cost"] as const),
+  ...(["key", "model", "plugin", "incident", "protocol", "error", "duration", "cost"] as const),
   ...(["session", "tag", "end_user", "agent", "account", "from", "until"] as const),
 ] as const;
 /** Why requests fail most often; any other code can be typed. */
@@ -108,6 +108,7 @@ function MoreFilters({ id, params, isAdmin }: FiltersProps & { id: string }) {
       </datalist>
       <DebouncedField label="Provider" list={`${id}-plugins`} {...text("plugin")} />
       <Suggestions id={`${id}-plugins`} group="plugin" />
+      {isAdmin && <DebouncedField label="Incident of provider" list={`${id}-plugins`} {...text("incident")} />}
       <SelectField label="Protocol" options={protocols} {...text("protocol")} />
       <DebouncedField label="Error code" list={`${id}-errors`} {...text("error")} />
       <datalist id={`${id}-errors`}>

@@ -1,22 +1,22 @@
-import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { useBaseUrl } from "../../data/api.ts";
-import { formatCount, formatMs, formatSecond } from "../../format.ts";
+import { formatCount, formatExactPercent, formatExactUsd, formatMs, formatSecond } from "../../format.ts";
 import { LinkButton } from "../../kit/button.tsx";
 import { CopyButton } from "../../kit/copy.tsx";
 import { Dialog, DialogContent } from "../../kit/dialog.tsx";
 import { Callout, Loaded } from "../../kit/feedback.tsx";
 import { usePlace } from "../../kit/modules.tsx";
-import { Fact, Usd } from "../../kit/page.tsx";
+import { Fact } from "../../kit/page.tsx";
 import { setParams } from "../../kit/url-state.ts";
 import { createSnippet } from "../connect/snippets.ts";
 import { maskKey } from "../keys/api.ts";
-import { callNames } from "../models/api.ts";
+import { callNames, useModelNames } from "../models/api.ts";
 import { meterNames, meters } from "../models/meters.ts";
 import { type RequestDetail, useRequest } from "./api.ts";
 import { describeMiss } from "./cache-miss.ts";
-import { CallCost, CallStatus } from "./call-columns.tsx";
+import { CallStatus } from "./call-columns.tsx";
 import { ChargeSum } from "./charge-sum.tsx";
+import { toChargeText, toHoldText } from "./charge-text.ts";
 
 /** All that is known of one request. */
 export function RequestDialog({ id, isAdmin, onClose }: { id: string; isAdmin: boolean; onClose: () => void }) {
@@ -129,19 +129,16 @@ function Detail({ detail, isAdmin }: { detail: RequestDetail; isAdmin: boolean }
         <Fact name="Duration">{detail.duration_ms !== null && formatMs(detail.duration_ms)}</Fact>
         <Fact name="Finish reason">{detail.finish_reasons.join(", ") || null}</Fact>
         <Fact name="Usage">{toMeterLines(detail).join(", ") || null}</Fact>
-        <Fact name="Charged">{detail.state === "settled" && <CallCost call={detail} />}</Fact>
-        <Fact name="At its price">{detail.cost_usd && <Usd value={detail.cost_usd} />}</Fact>
+        <Fact name="Charged">{toChargeText(detail)}</Fact>
+        <Fact name="At its price">{detail.cost_usd && formatExactUsd(detail.cost_usd)}</Fact>
         <Fact name="Provider’s cost">
-          {detail.provider_cost_usd && (
-            <>
-              <Usd value={detail.provider_cost_usd} />, markup {detail.markup_percent} %
-            </>
-          )}
+          {detail.provider_cost_usd &&
+            `${formatExactUsd(detail.provider_cost_usd)}, markup ${formatExactPercent(detail.markup_percent ?? "0")}`}
         </Fact>
-        <Fact name="Earned">{detail.earned_usd && <Usd value={detail.earned_usd} />}</Fact>
-        <Fact name="Saved by caches">{detail.cache_saved_usd && <Usd value={detail.cache_saved_usd} />}</Fact>
+        <Fact name="Earned">{detail.earned_usd && formatExactUsd(detail.earned_usd)}</Fact>
+        <Fact name="Saved by caches">{detail.cache_saved_usd && formatExactUsd(detail.cache_saved_usd)}</Fact>
         <Fact name="The provider on its cache">{detail.cache_report}</Fact>
-        <Fact name="Hold">{toHold(detail)}</Fact>
+        <Fact name="Hold">{toHoldText(detail)}</Fact>
         <Fact name="Price version">{detail.charge === null && detail.price_version}</Fact>
         <Fact name="Ignored fields">{ignored.join(", ") || null}</Fact>
         <Fact name="Lowered fields">{toPairs(lowered)}</Fact>
@@ -213,9 +210,10 @@ function Timeline({ detail }: { detail: RequestDetail }) {
 
 /** An attempt of the same call with another model. */
 function Run({ run: { id, model, plugin, status, error_code } }: { run: RequestDetail["runs"][number] }) {
+  const nameOf = useModelNames();
   return (
     <li>
-      <LinkButton onClick={() => filterBy("request", id)}>{model ?? id}</LinkButton>{" "}
+      <LinkButton onClick={() => filterBy("request", id)}>{model === null ? id : nameOf(model)}</LinkButton>{" "}
       <span className={error_code === null ? "badge is-good" : "badge is-bad"}>
         {[status, error_code].filter(Boolean).join(" ")}
       </span>{" "}
@@ -231,11 +229,6 @@ function toMeterLines(detail: RequestDetail): string[] {
     return count ? [`${formatCount(count)} ${amount}`] : [];
   });
   return detail.usage_source === "estimated" && lines.length > 0 ? [...lines, "estimated"] : lines;
-}
-
-function toHold({ hold_usd, hold_tokens, premium }: RequestDetail): ReactNode {
-  if (hold_usd === null) return null;
-  return premium ? <Usd value={hold_usd} /> : `${formatCount(hold_tokens ?? 0)} tokens of the free quota`;
 }
 
 function toPairs(fields: Readonly<Record<string, number>>): string {

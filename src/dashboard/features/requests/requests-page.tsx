@@ -80,10 +80,10 @@ const toColumns = (
   {
     name: "Request",
     className: "name lead",
-    cell: ({ id, model, requested_model, endpoint, capability, key_id, account, account_name }) => (
+    cell: ({ id, model, model_name: name, requested_model, endpoint, capability, key_id, account, account_name }) => (
       <>
         <LinkButton look="link cut" title={id} onClick={() => setParams({ request: id })}>
-          {model === null ? (endpoint ?? id) : modelName(model)}
+          {model === null ? (endpoint ?? id) : (name ?? modelName(model))}
         </LinkButton>
         {requested_model !== null && <span className="sub cut">requested as {modelName(requested_model)}</span>}
         <span className="sub cut" title={maskKey(key_id)}>

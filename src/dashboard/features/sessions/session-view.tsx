@@ -3,7 +3,15 @@ import { Link } from "wouter";
 import { ApiError } from "../../data/api.ts";
 import { maySeeAll } from "../../data/roles.ts";
 import { useMe } from "../../data/session.ts";
-import { formatCount, formatMoment, formatSeconds, formatShare, formatShort, formatUsd } from "../../format.ts";
+import {
+  formatCount,
+  formatExactUsd,
+  formatMoment,
+  formatSeconds,
+  formatShare,
+  formatShort,
+  formatUsd,
+} from "../../format.ts";
 import { Button } from "../../kit/button.tsx";
 import { Confirm } from "../../kit/confirm.tsx";
 import { Callout, Empty, Loaded } from "../../kit/feedback.tsx";
@@ -110,7 +118,7 @@ function Figures({ bill }: { bill: SessionBill }) {
   const agents = bill.agents[0]?.branch.agents ?? 0;
   return (
     <div className="stats is-four">
-      <Stat name="Cost" value={formatUsd(cost)} exact={`$${cost}`}>
+      <Stat name="Cost" value={formatUsd(cost)} exact={formatExactUsd(cost)}>
         {charged === cost ? "all charged" : `${formatUsd(charged)} charged`}
         {(Number(saved) > 0 || Number(lost) > 0) && (
           <>

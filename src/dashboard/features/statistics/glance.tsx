@@ -1,4 +1,4 @@
-import { formatCount, formatMs, formatShare, formatShort, formatUsd } from "../../format.ts";
+import { formatCount, formatExactUsd, formatMs, formatShare, formatShort, formatUsd } from "../../format.ts";
 import { Button } from "../../kit/button.tsx";
 import { ChartSpanFields } from "../../kit/chart-span.tsx";
 import { Empty, Loaded } from "../../kit/feedback.tsx";
@@ -157,12 +157,12 @@ function Figures({
   const [reason] = refusals;
   return (
     <div className="stats is-four">
-      <Stat name="Spend" value={formatUsd(totals.cost_usd)} exact={`$${totals.cost_usd}`}>
+      <Stat name="Spend" value={formatUsd(totals.cost_usd)} exact={formatExactUsd(totals.cost_usd)}>
         <Change now={Number(totals.cost_usd)} before={Number(previous.cost_usd)} format={formatUsd} />
         {formatUsd(totals.charged_usd)} charged to {isOfAll ? "wallets" : "the wallet"}
       </Stat>
       {totals.earned_usd !== null && previous.earned_usd !== null && (
-        <Stat name="Earned" value={formatUsd(totals.earned_usd)} exact={`$${totals.earned_usd}`}>
+        <Stat name="Earned" value={formatUsd(totals.earned_usd)} exact={formatExactUsd(totals.earned_usd)}>
           <Change now={Number(totals.earned_usd)} before={Number(previous.earned_usd)} format={formatUsd} />
           {totals.margin !== null && `${formatShare(totals.margin)} of the charges; `}
           {formatUsd(totals.provider_cost_usd)} owed to providers
@@ -183,11 +183,19 @@ function Figures({
         {previous.cache_share !== null && `${formatShare(previous.cache_share)} in the previous period; `}
         {formatShort(totals.cached_tokens)} tokens of prompts
       </Stat>
-      <Stat name="Saved by caches" value={formatUsd(totals.cache_saved_usd)} exact={`$${totals.cache_saved_usd}`}>
+      <Stat
+        name="Saved by caches"
+        value={formatUsd(totals.cache_saved_usd)}
+        exact={formatExactUsd(totals.cache_saved_usd)}
+      >
         <Change now={Number(totals.cache_saved_usd)} before={Number(previous.cache_saved_usd)} format={formatUsd} />
         against the price of input
       </Stat>
-      <Stat name="Lost to cache misses" value={formatUsd(totals.cache_lost_usd)} exact={`$${totals.cache_lost_usd}`}>
+      <Stat
+        name="Lost to cache misses"
+        value={formatUsd(totals.cache_lost_usd)}
+        exact={formatExactUsd(totals.cache_lost_usd)}
+      >
         <Change now={Number(totals.cache_lost_usd)} before={Number(previous.cache_lost_usd)} format={formatUsd} />
         {toLosses(losses) || "in sessions"}
       </Stat>

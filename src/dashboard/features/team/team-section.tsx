@@ -48,6 +48,7 @@ export function TeamSection({ account, mayManage }: TeamProps) {
   };
   return (
     <Section
+      id="team"
       title="Team"
       actions={
         mayManage && (

@@ -48,6 +48,15 @@ describe("the row that a form makes", () => {
     expect(row).toEqual({ id: "m", price: { ...base.price, inputToken: rate("1.50") } });
   });
 
+  test("has the markup of the model as it is typed, and none where the field is empty", () => {
+    const marked = { ...base, price: { ...base.price, markupPercent: 12.5 } };
+    expect(draftOf(marked).markupPercent).toBe("12.5");
+    const row = toRow({ ...draftOf(), markupPercent: " -5 " }, base, base.price);
+    expect(row).toEqual({ id: "m", price: { ...base.price, markupPercent: -5 } });
+    const without = toRow({ ...draftOf(marked), markupPercent: "" }, marked, marked.price);
+    expect(without).toEqual({ id: "m", price: base.price });
+  });
+
   test("keeps the operator's fields that the form does not show", () => {
     const own = { id: "m", omit: ["tools"], priority: 5 };
     const draft = { ...draftOf({ ...base, ...own }, own), priority: "" };

@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { protocols } from "../../../../src/dashboard/features/requests/protocols.ts";
+import { errorTable } from "../../../../src/contract/index.ts";
+import { exactStatuses, protocols } from "../../../../src/dashboard/features/requests/filter-choices.ts";
 
 const folder = join(import.meta.dir, "../../../../src/protocols");
 
@@ -23,4 +24,12 @@ test("the filter of the request log has every protocol that clients speak", asyn
   const names = await namesOfInbounds();
   expect(names).toContain("chat");
   expect(protocols.map(([name]) => name).sort()).toEqual(["", ...names].sort() as never);
+});
+
+test("the filter of the request log has every status that requests with a key end with", () => {
+  // No such endpoint, method or socket: nothing is logged then.
+  const unlogged = [405, 426];
+  const statuses = new Set(Object.values(errorTable).map(({ status }) => status as number));
+  const logged = [...statuses, 499].filter((status) => !unlogged.includes(status));
+  expect(exactStatuses.map(Number)).toEqual(logged.sort());
 });
