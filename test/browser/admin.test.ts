@@ -117,7 +117,7 @@ describe.skipIf(!hasChromium)("an administrator", () => {
       await page.getByRole("cell", { name: /^openai/ }).waitFor();
       await goTo(page, "Models and prices");
       await page.getByLabel("Search models").fill("famA-5");
-      await page.getByText("sandbox ready").first().waitFor();
+      await page.getByText("sandbox works").first().waitFor();
 
       await goTo(page, "Configuration");
       await page.getByRole("cell", { name: "MODELGATE_BOOTSTRAP_KEY" }).waitFor();

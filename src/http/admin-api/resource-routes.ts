@@ -147,6 +147,9 @@ function resourceRoutes<Row extends { readonly id: string }, F extends Fields<Ro
   };
   const Answer = Type.Object({ id: Type.String(), ...answerFields(fields), ...resource.derived });
   const resourceDeps = toResourceDeps(deps);
+  const serve = async () => {
+    if (resource.isServedBy) await deps.providers.apply();
+  };
   const answer = async (row: Row) => (await toAnswers(resourceDeps, resource, [row], fields))(row);
   const read = (body: unknown) => readColumns(resourceDeps, resource, body as Record<string, unknown>, fields);
   const readOne = async (params: unknown) => {
@@ -202,11 +205,12 @@ function resourceRoutes<Row extends { readonly id: string }, F extends Fields<Ro
         async ({ admin, params, body }) => {
           const target = targetOf(params);
           const columns = await read(body);
-          return await answer(
+          const changed =
             target.id === whole?.id
               ? await whole.change(resourceDeps, admin, await readOwner(params), columns)
-              : await change(resourceDeps, admin, target, columns),
-          );
+              : await change(resourceDeps, admin, target, columns);
+          await serve();
+          return await answer(changed);
         },
         {
           body: formBody(changeFields<Fields<Row>>(fields)),
@@ -224,6 +228,7 @@ function resourceRoutes<Row extends { readonly id: string }, F extends Fields<Ro
         async ({ admin, params, body }) => {
           const owner = await readOwner(params);
           const made = await create(resourceDeps, admin, owner, await read(body));
+          await serve();
           return { ...(await answer(made)), ...secretOf(resource, made) };
         },
         {
@@ -241,6 +246,7 @@ function resourceRoutes<Row extends { readonly id: string }, F extends Fields<Ro
         async ({ admin, params }) => {
           const target = targetOf(params);
           await remove(resourceDeps, admin, target);
+          await serve();
           return { id: target.id, object: deleted, deleted: true };
         },
         { detail: describeDelete(`Delete ${oneOf(name)} of ${whose}`, deleted) },

@@ -62,6 +62,7 @@ export const markups = defineResource<StoredMarkup, typeof markupFields, { objec
   },
   section: "own",
   eachOwner: eachAccount,
+  isServedBy: true,
   ownerOf: ({ account_id }) => account_id,
   list: ({ store }, owners, page) => listMarkups(store, owners, page),
   read: ({ store }, owner, id) => readMarkup(store, owner, id),

@@ -86,6 +86,7 @@ export const policies = defineResource<StoredPolicyRule, typeof policyRuleFields
     ],
   },
   eachOwner: eachAccount,
+  isServedBy: true,
   ownerOf: ({ account_id }) => account_id,
   async resolve({ countedModelIdOf }, columns) {
     const { model } = columns;

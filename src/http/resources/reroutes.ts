@@ -71,6 +71,7 @@ export const reroutes = defineResource<StoredReroute, typeof rerouteFields, Deri
   },
   section: "own",
   eachOwner: eachAccount,
+  isServedBy: true,
   ownerOf: () => eachAccount,
   async resolve({ modelIdOf }, columns) {
     const { subject, name, to_model: toModel } = columns;

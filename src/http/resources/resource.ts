@@ -174,6 +174,8 @@ export interface Resource<Row extends { readonly id: string }, F extends Fields<
   readonly section?: ShownSection | "own";
   /** The owner of those that are about each account. */
   readonly eachOwner: string;
+  /** Calls are served by it: a write is answered once this gateway serves by what was written. */
+  readonly isServedBy?: true;
   ownerOf(row: Row): string;
   /** Puts names in their stored form, such as the id of a model. */
   resolve?(deps: ResourceDeps, columns: Partial<ColumnsOf<Row, F>>): Promise<Partial<ColumnsOf<Row, F>>>;
