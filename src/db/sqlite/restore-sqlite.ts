@@ -9,6 +9,7 @@ import {
   rmSync,
   statSync,
 } from "node:fs";
+import { userInfo } from "node:os";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { GatewayError } from "../../contract/index.ts";
@@ -41,7 +42,7 @@ export function restoreSqlite(path: string, backup: string, stamp: string): stri
     chmodSync(partial, 0o600);
     // Root restores for the user who runs the gateway.
     const { uid, gid } = statSync(existsSync(file) ? file : dirname(file));
-    if (uid !== process.getuid?.()) chownSync(partial, uid, gid);
+    if (uid !== userInfo().uid) chownSync(partial, uid, gid);
     syncFile(partial);
     const previous = existsSync(file) ? `${file}.before-${stamp}` : undefined;
     if (previous !== undefined && existsSync(previous)) throw new StoreError(`${previous} exists already`);
