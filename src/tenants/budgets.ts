@@ -30,6 +30,7 @@ import { isBehind } from "../db/page.ts";
 import { type ColumnsOf, emptyColumns, toJson } from "../lib/fields.ts";
 import { expectNoBudgetNeeded } from "./account-budget.ts";
 import { budgetFields } from "./budget-fields.ts";
+import { eachAccount, expectKeyOf } from "./owned-rows.ts";
 import { lockManaged } from "./roles.ts";
 
 /** A budget as it is stored. */
@@ -50,9 +51,6 @@ export interface SpentBySubject {
   readonly name: string;
   readonly spentNanodollars: number;
 }
-
-/** Stands in place of the id of an account for the budgets of the gateway, over each account. */
-export const eachAccount = "";
 
 const dayMs = 86_400_000;
 /** Budgets of one account: each call is compared with all of them. */
@@ -85,8 +83,8 @@ export async function createBudget(
   };
   await store.change(async (db) => {
     if (accountId !== eachAccount) await lockManaged(db, by, accountId);
-    if (row.key_id !== null) await expectKey(db, accountId, row.key_id, "api_key_id");
-    if (row.subject === "key" && row.name !== null) await expectKey(db, accountId, row.name, "name");
+    if (row.key_id !== null) await expectKeyOf(db, accountId, row.key_id);
+    if (row.subject === "key" && row.name !== null) await expectKeyOf(db, accountId, row.name, "name");
     const present = await db.selectFrom("budgets").selectAll().where("account_id", "=", accountId).execute();
     if (present.some((one) => isSameTarget(one, row))) {
       throw new GatewayError("conflict", "There is a budget of this subject for this period; change it instead");
@@ -581,16 +579,6 @@ export function isSameTarget(a: BudgetTarget, b: BudgetTarget): boolean {
   return (["key_id", "subject", "name", "budget_period"] as const).every(
     (column) => (a[column] ?? null) === (b[column] ?? null),
   );
-}
-
-async function expectKey(
-  db: Transaction<Database>,
-  accountId: string,
-  keyId: string,
-  param: "api_key_id" | "name",
-): Promise<void> {
-  const query = db.selectFrom("keys").select("id").where("id", "=", keyId).where("account_id", "=", accountId);
-  if ((await query.executeTakeFirst()) === undefined) throw invalid(param, `the project has no key ${keyId}`);
 }
 
 /** Names that callers make up. */

@@ -20,8 +20,8 @@ import {
 import { isBehind } from "../db/page.ts";
 import { defineFields } from "../lib/fields.ts";
 import { accountActions } from "./account-actions.ts";
-import { eachAccount } from "./budgets.ts";
 import { keepingTeams } from "./leave.ts";
+import { eachAccount } from "./owned-rows.ts";
 import { endInvitationsBy, endMembership, listPeople, peopleMax } from "./people.ts";
 import { lockManaged, lockOwners, roles } from "./roles.ts";
 

@@ -42,7 +42,6 @@ export {
   checkBudget,
   createBudget,
   deleteBudget,
-  eachAccount,
   isSameTarget,
   listBudgets,
   type NewBudget,
@@ -122,6 +121,7 @@ export {
   type StoredModelLimits,
   setModelLimits,
 } from "./model-limits.ts";
+export { eachAccount } from "./owned-rows.ts";
 export {
   findUsers,
   listAccountsPage,

@@ -4,8 +4,6 @@
  */
 import { randomBytes } from "node:crypto";
 import { Type } from "@sinclair/typebox";
-import type { Transaction } from "kysely";
-import { type Administrator, recordAudit } from "../audit/index.ts";
 import {
   formatPercent,
   GatewayError,
@@ -14,10 +12,9 @@ import {
   parsePercent,
   quoteValue,
 } from "../contract/index.ts";
-import type { Database, MarkupsTable, Store, TransactionScope } from "../db/index.ts";
-import { defineFields, textOrEmpty, toJson, type Unit } from "../lib/fields.ts";
-import { eachAccount } from "./budgets.ts";
-import { lockManaged } from "./roles.ts";
+import type { MarkupsTable, Store, TransactionScope } from "../db/index.ts";
+import { defineFields, textOrEmpty, type Unit } from "../lib/fields.ts";
+import { eachAccount, type OwnedBy, ownedRows } from "./owned-rows.ts";
 
 const percent: Unit = {
   toColumn(value, name) {
@@ -61,11 +58,14 @@ export type StoredMarkup = MarkupsTable;
 /** Without a provider it is on all prices. */
 export type NewMarkup = Pick<MarkupsTable, "basis_points"> & Partial<Pick<MarkupsTable, "provider">>;
 
-interface Change {
-  readonly by: Administrator;
-  /** {@link eachAccount}: of accounts that have none of their own. */
-  readonly accountId: string;
-}
+const rows = ownedRows({
+  table: "markups",
+  things: "is no markup",
+  action: "markup",
+  actions: { change: "set", remove: "delete" },
+  fields: markupFields,
+});
+export const { read: readMarkup, change: changeMarkup, remove: deleteMarkup } = rows;
 
 /**
  * Sets a markup, in place of one that is there. Calls that run keep theirs.
@@ -74,13 +74,12 @@ interface Change {
  */
 export async function setMarkup(
   store: TransactionScope,
-  { by, accountId, ...columns }: Change & NewMarkup,
+  { by, accountId, ...columns }: OwnedBy & NewMarkup,
   now: number,
 ): Promise<StoredMarkup> {
   checkMarkup({ ...columns, account_id: accountId });
   const { provider = "", basis_points } = columns;
-  return await store.change(async (db) => {
-    if (accountId !== eachAccount) await lockManaged(db, by, accountId);
+  return await rows.inOwner(store, { by, accountId }, async (db) => {
     const id = `mk_${randomBytes(9).toString("hex")}`;
     const row = await db
       .insertInto("markups")
@@ -88,48 +87,8 @@ export async function setMarkup(
       .onConflict((conflict) => conflict.columns(["account_id", "provider"]).doUpdateSet({ basis_points }))
       .returningAll()
       .executeTakeFirstOrThrow();
-    await record(db, by, "set", row, now);
+    await rows.record(db, by, "set", row, now);
     return row;
-  });
-}
-
-/** @throws {GatewayError} `not_found`, `forbidden` */
-export async function changeMarkup(
-  store: TransactionScope,
-  { by, accountId, id, changes }: Change & { readonly id: string; readonly changes: Partial<NewMarkup> },
-  now: number,
-): Promise<StoredMarkup> {
-  return await store.change(async (db) => {
-    if (accountId !== eachAccount) await lockManaged(db, by, accountId);
-    const row = await db
-      .updateTable("markups")
-      .set({ id, ...changes })
-      .where("id", "=", id)
-      .where("account_id", "=", accountId)
-      .returningAll()
-      .executeTakeFirst();
-    if (row === undefined) throw unknownMarkup(id);
-    await record(db, by, "set", row, now);
-    return row;
-  });
-}
-
-/** @throws {GatewayError} `not_found`, `forbidden` */
-export async function deleteMarkup(
-  store: TransactionScope,
-  { by, accountId, id }: Change & { readonly id: string },
-  now: number,
-): Promise<void> {
-  await store.change(async (db) => {
-    if (accountId !== eachAccount) await lockManaged(db, by, accountId);
-    const row = await db
-      .deleteFrom("markups")
-      .where("id", "=", id)
-      .where("account_id", "=", accountId)
-      .returningAll()
-      .executeTakeFirst();
-    if (row === undefined) throw unknownMarkup(id);
-    await record(db, by, "delete", row, now);
   });
 }
 
@@ -157,19 +116,6 @@ export async function listMarkups(
   return await query.orderBy("account_id").orderBy("provider").limit(limit).execute();
 }
 
-/** @param accountId Absent: of any account. @throws {GatewayError} `not_found` */
-export async function readMarkup(
-  { db }: Pick<Store, "db">,
-  accountId: string | undefined,
-  id: string,
-): Promise<StoredMarkup> {
-  let query = db.selectFrom("markups").selectAll().where("id", "=", id);
-  if (accountId !== undefined) query = query.where("account_id", "=", accountId);
-  const row = await query.executeTakeFirst();
-  if (row === undefined) throw unknownMarkup(id);
-  return row;
-}
-
 /** @throws {GatewayError} `invalid_request` for a markup that cannot be, whatever there is. */
 export function checkMarkup({
   provider = "",
@@ -182,20 +128,4 @@ export function checkMarkup({
 
 function invalid(param: string, fault: string): GatewayError {
   return new GatewayError("invalid_request", `${param}: ${fault}`, { param });
-}
-
-function unknownMarkup(id: string): GatewayError {
-  return new GatewayError("not_found", `There is no markup with the id ${quoteValue(id)} here`);
-}
-
-function record(
-  db: Transaction<Database>,
-  by: Administrator,
-  what: "set" | "delete",
-  row: MarkupsTable,
-  now: number,
-): Promise<void> {
-  const account = row.account_id === eachAccount ? null : row.account_id;
-  const detail = { account, ...toJson(markupFields, row) };
-  return recordAudit({ db }, { accountId: by.accountId, action: `markup.${what}`, subject: row.id, detail }, now);
 }

@@ -1,14 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { Type } from "@sinclair/typebox";
-import type { Transaction } from "kysely";
 import { LRUCache } from "lru-cache";
-import { type Administrator, recordAudit } from "../audit/index.ts";
-import { GatewayError, isAmount, type ModelLimits, optional, quoteValue, type RateLimits } from "../contract/index.ts";
-import type { Database, ModelLimitsTable, Store, TransactionScope } from "../db/index.ts";
-import { defineFields, textOrEmpty, toJson } from "../lib/fields.ts";
-import { eachAccount } from "./budgets.ts";
+import { GatewayError, isAmount, type ModelLimits, optional, type RateLimits } from "../contract/index.ts";
+import type { ModelLimitsTable, Store, TransactionScope } from "../db/index.ts";
+import { defineFields, textOrEmpty } from "../lib/fields.ts";
 import { limitFields } from "./limit-fields.ts";
-import { lockManaged } from "./roles.ts";
+import { eachAccount, expectKeyOf, type OwnedBy, ownedRows } from "./owned-rows.ts";
 
 const KeyId = Type.String({ minLength: 1, maxLength: 100, description: "`null`: all keys of the account together" });
 
@@ -34,6 +31,15 @@ type LimitColumns = Pick<ModelLimitsTable, (typeof columnOf)[keyof RateLimits]>;
 /** Columns of new limits. Those that are absent do not bind; without a key they bind all keys of the account together. */
 export type NewModelLimits = Pick<ModelLimitsTable, "model"> & Partial<LimitColumns & Pick<ModelLimitsTable, "key_id">>;
 
+const rows = ownedRows({
+  table: "model_limits",
+  things: "are no limits",
+  action: "model_limit",
+  actions: { change: "set", remove: "delete" },
+  fields: modelLimitFields,
+});
+export const { read: readModelLimits, remove: deleteModelLimits } = rows;
+
 /** Models with limits for one account and its keys, or for each account: each look-up of a key reads all of them. */
 const modelsMax = 1000;
 const modelCharactersMax = 200;
@@ -53,15 +59,14 @@ const limitNames = Object.keys(columnOf) as (keyof RateLimits)[];
  */
 export async function setModelLimits(
   store: TransactionScope,
-  { by, accountId, ...columns }: { readonly by: Administrator; readonly accountId: string } & NewModelLimits,
+  { by, accountId, ...columns }: OwnedBy & NewModelLimits,
   now: number,
 ): Promise<StoredModelLimits> {
   checkModelLimits({ ...columns, account_id: accountId });
   const { key_id = "", model } = columns;
   const limits = { requests_per_minute: null, tokens_per_minute: null, concurrent_calls: null, ...columns };
-  return await store.change(async (db) => {
-    if (accountId !== eachAccount) await lockManaged(db, by, accountId);
-    if (key_id !== "") await expectKey(db, accountId, key_id);
+  return await rows.inOwner(store, { by, accountId }, async (db) => {
+    if (key_id !== "") await expectKeyOf(db, accountId, key_id);
     const present = await db
       .selectFrom("model_limits")
       .select(({ fn }) => fn.countAll().as("rows"))
@@ -83,56 +88,18 @@ export async function setModelLimits(
       .onConflict((conflict) => conflict.columns(["account_id", "key_id", "model"]).doUpdateSet(limits))
       .returningAll()
       .executeTakeFirstOrThrow();
-    await record(db, by, "set", row, now);
+    await rows.record(db, by, "set", row, now);
     return row;
   });
 }
 
 /** Changes some of the limits of a model; `null` removes one. @throws {GatewayError} `invalid_request`, `not_found`, `forbidden` */
-export async function changeModelLimits(
+export function changeModelLimits(
   store: TransactionScope,
-  change: {
-    readonly by: Administrator;
-    readonly accountId: string;
-    readonly id: string;
-    readonly changes: Partial<LimitColumns>;
-  },
+  change: OwnedBy & { readonly id: string; readonly changes: Partial<LimitColumns> },
   now: number,
 ): Promise<StoredModelLimits> {
-  const { by, accountId, id, changes } = change;
-  return await store.change(async (db) => {
-    if (accountId !== eachAccount) await lockManaged(db, by, accountId);
-    const row = await db
-      .updateTable("model_limits")
-      .set({ id, ...changes })
-      .where("id", "=", id)
-      .where("account_id", "=", accountId)
-      .returningAll()
-      .executeTakeFirst();
-    if (row === undefined) throw unknownLimits(id);
-    checkModelLimits(row);
-    await record(db, by, "set", row, now);
-    return row;
-  });
-}
-
-/** @throws {GatewayError} `not_found`, `forbidden` */
-export async function deleteModelLimits(
-  store: TransactionScope,
-  { by, accountId, id }: { readonly by: Administrator; readonly accountId: string; readonly id: string },
-  now: number,
-): Promise<void> {
-  await store.change(async (db) => {
-    if (accountId !== eachAccount) await lockManaged(db, by, accountId);
-    const row = await db
-      .deleteFrom("model_limits")
-      .where("id", "=", id)
-      .where("account_id", "=", accountId)
-      .returningAll()
-      .executeTakeFirst();
-    if (row === undefined) throw unknownLimits(id);
-    await record(db, by, "delete", row, now);
-  });
+  return rows.change(store, change, now, checkModelLimits);
 }
 
 /**
@@ -149,19 +116,6 @@ export async function listModelLimits(
   let query = db.selectFrom("model_limits").selectAll();
   if (accountIds !== undefined) query = query.where("account_id", "in", accountIds);
   return await query.orderBy("account_id").orderBy("key_id").orderBy("model").limit(limit).execute();
-}
-
-/** @param accountId Absent: of any account. @throws {GatewayError} `not_found` */
-export async function readModelLimits(
-  { db }: Pick<Store, "db">,
-  accountId: string | undefined,
-  id: string,
-): Promise<StoredModelLimits> {
-  let query = db.selectFrom("model_limits").selectAll().where("id", "=", id);
-  if (accountId !== undefined) query = query.where("account_id", "=", accountId);
-  const row = await query.executeTakeFirst();
-  if (row === undefined) throw unknownLimits(id);
-  return row;
 }
 
 /** @throws {GatewayError} `invalid_request` for limits that cannot be, whatever there is. */
@@ -220,28 +174,6 @@ export function readModelLimitsOfKey(text: string): ReadonlyMap<string, ModelLim
   return limits;
 }
 
-async function expectKey(db: Transaction<Database>, accountId: string, keyId: string): Promise<void> {
-  const query = db.selectFrom("keys").select("id").where("id", "=", keyId).where("account_id", "=", accountId);
-  if ((await query.executeTakeFirst()) !== undefined) return;
-  throw invalid("api_key_id", `the project has no key ${quoteValue(keyId)}`);
-}
-
 function invalid(param: string, fault: string): GatewayError {
   return new GatewayError("invalid_request", `${param}: ${fault}`, { param });
-}
-
-function unknownLimits(id: string): GatewayError {
-  return new GatewayError("not_found", `There are no limits with the id ${quoteValue(id)} here`);
-}
-
-function record(
-  db: Transaction<Database>,
-  by: Administrator,
-  what: "set" | "delete",
-  row: ModelLimitsTable,
-  now: number,
-): Promise<void> {
-  const account = row.account_id === eachAccount ? null : row.account_id;
-  const detail = { account, ...toJson(modelLimitFields, row) };
-  return recordAudit({ db }, { accountId: by.accountId, action: `model_limit.${what}`, subject: row.id, detail }, now);
 }

@@ -1,13 +1,10 @@
 /** Where policies apply: in the whole gateway, in an account, for a key or a model. A row names a policy, which a file defines. */
 import { randomBytes } from "node:crypto";
 import { Type } from "@sinclair/typebox";
-import type { Transaction } from "kysely";
-import { type Administrator, recordAudit } from "../audit/index.ts";
 import { GatewayError, optional, quoteValue } from "../contract/index.ts";
-import type { Database, PoliciesTable, Store, TransactionScope } from "../db/index.ts";
-import { defineFields, textOrEmpty, toJson } from "../lib/fields.ts";
-import { eachAccount } from "./budgets.ts";
-import { lockManaged } from "./roles.ts";
+import type { PoliciesTable, Store, TransactionScope } from "../db/index.ts";
+import { defineFields, textOrEmpty } from "../lib/fields.ts";
+import { eachAccount, expectKeyOf, type OwnedBy, ownedRows } from "./owned-rows.ts";
 
 /** The fields of a rule. Its policy and its place are fixed when it is created. */
 export const policyRuleFields = defineFields<PoliciesTable>()({
@@ -62,11 +59,14 @@ export type NewPolicyRule = Pick<PoliciesTable, "policy"> &
   Changeable &
   Partial<Pick<PoliciesTable, "key_id" | "model">>;
 
-interface Change {
-  readonly by: Administrator;
-  /** {@link eachAccount}: every account. */
-  readonly accountId: string;
-}
+const rows = ownedRows({
+  table: "policies",
+  things: "is no rule of a policy",
+  action: "policy",
+  actions: { change: "change", remove: "remove" },
+  fields: policyRuleFields,
+});
+export const { read: readPolicyRule, change: changePolicyRule, remove: removePolicyRule } = rows;
 
 /** All rules are in the memory of each process. */
 const rulesMax = 1000;
@@ -74,7 +74,7 @@ const rulesMax = 1000;
 /** @throws {GatewayError} `invalid_request`, `not_found`, `forbidden`; `conflict` for one that is there, or too many. */
 export async function createPolicyRule(
   store: TransactionScope,
-  { by, accountId, ...columns }: Change & NewPolicyRule,
+  { by, accountId, ...columns }: OwnedBy & NewPolicyRule,
   now: number,
 ): Promise<StoredPolicyRule> {
   checkPolicyRule({ ...columns, account_id: accountId });
@@ -88,14 +88,13 @@ export async function createPolicyRule(
     on_failure: columns.on_failure,
     created_at: now,
   };
-  return await store.change(async (db) => {
-    if (accountId !== eachAccount) await lockManaged(db, by, accountId);
-    if (row.key_id !== "") await expectKey(db, accountId, row.key_id);
-    const { rows } = await db
+  return await rows.inOwner(store, { by, accountId }, async (db) => {
+    if (row.key_id !== "") await expectKeyOf(db, accountId, row.key_id);
+    const { count } = await db
       .selectFrom("policies")
-      .select(({ fn }) => fn.countAll().as("rows"))
+      .select(({ fn }) => fn.countAll().as("count"))
       .executeTakeFirstOrThrow();
-    if (Number(rows) >= rulesMax)
+    if (Number(count) >= rulesMax)
       throw new GatewayError("conflict", `There are ${rulesMax} rules of policies, the limit; remove one`);
     const made = await db
       .insertInto("policies")
@@ -109,48 +108,8 @@ export async function createPolicyRule(
         `The policy ${quoteValue(row.policy)} applies there already; change that rule`,
       );
     }
-    await record(db, by, "create", made, now);
+    await rows.record(db, by, "create", made, now);
     return made;
-  });
-}
-
-/** @throws {GatewayError} `not_found`, `forbidden` */
-export async function changePolicyRule(
-  store: TransactionScope,
-  { by, accountId, id, changes }: Change & { readonly id: string; readonly changes: Partial<Changeable> },
-  now: number,
-): Promise<StoredPolicyRule> {
-  return await store.change(async (db) => {
-    if (accountId !== eachAccount) await lockManaged(db, by, accountId);
-    const row = await db
-      .updateTable("policies")
-      .set({ id, ...changes })
-      .where("id", "=", id)
-      .where("account_id", "=", accountId)
-      .returningAll()
-      .executeTakeFirst();
-    if (row === undefined) throw unknownRule(id);
-    await record(db, by, "change", row, now);
-    return row;
-  });
-}
-
-/** @throws {GatewayError} `not_found`, `forbidden` */
-export async function removePolicyRule(
-  store: TransactionScope,
-  { by, accountId, id }: Change & { readonly id: string },
-  now: number,
-): Promise<void> {
-  await store.change(async (db) => {
-    if (accountId !== eachAccount) await lockManaged(db, by, accountId);
-    const row = await db
-      .deleteFrom("policies")
-      .where("id", "=", id)
-      .where("account_id", "=", accountId)
-      .returningAll()
-      .executeTakeFirst();
-    if (row === undefined) throw unknownRule(id);
-    await record(db, by, "remove", row, now);
   });
 }
 
@@ -165,19 +124,6 @@ export async function listPolicyRules(
   return await query.orderBy("account_id").orderBy("position").orderBy("id").execute();
 }
 
-/** @param accountId Absent: of any account. @throws {GatewayError} `not_found` */
-export async function readPolicyRule(
-  { db }: Pick<Store, "db">,
-  accountId: string | undefined,
-  id: string,
-): Promise<StoredPolicyRule> {
-  let query = db.selectFrom("policies").selectAll().where("id", "=", id);
-  if (accountId !== undefined) query = query.where("account_id", "=", accountId);
-  const row = await query.executeTakeFirst();
-  if (row === undefined) throw unknownRule(id);
-  return row;
-}
-
 /** @throws {GatewayError} `invalid_request` for a rule that cannot be, whatever there is. */
 export function checkPolicyRule({
   key_id: keyId = "",
@@ -186,32 +132,4 @@ export function checkPolicyRule({
   if (keyId === "" || accountId !== eachAccount) return;
   const message = "api_key_id: needs the project that the key belongs to";
   throw new GatewayError("invalid_request", message, { param: "api_key_id" });
-}
-
-async function expectKey(db: Transaction<Database>, accountId: string, keyId: string): Promise<void> {
-  const key = await db
-    .selectFrom("keys")
-    .select("id")
-    .where("id", "=", keyId)
-    .where("account_id", "=", accountId)
-    .executeTakeFirst();
-  if (key !== undefined) return;
-  const message = `api_key_id: No key of the project has the id ${quoteValue(keyId)}`;
-  throw new GatewayError("invalid_request", message, { param: "api_key_id" });
-}
-
-function unknownRule(id: string): GatewayError {
-  return new GatewayError("not_found", `There is no rule of a policy with the id ${quoteValue(id)} here`);
-}
-
-function record(
-  db: Transaction<Database>,
-  by: Administrator,
-  what: "create" | "change" | "remove",
-  row: PoliciesTable,
-  now: number,
-): Promise<void> {
-  const account = row.account_id === eachAccount ? null : row.account_id;
-  const detail = { account, ...toJson(policyRuleFields, row) };
-  return recordAudit({ db }, { accountId: by.accountId, action: `policy.${what}`, subject: row.id, detail }, now);
 }
