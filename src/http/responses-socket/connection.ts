@@ -295,13 +295,19 @@ export class ResponsesConnection {
     const { id: laneId } = lane;
     const state: SteeringState = {};
     const run = steered.call?.execution?.run;
+    const answerTokensMax = sumOutputTokens(run?.bounds.upper ?? {});
+    if (answerTokensMax === undefined) {
+      this.#send(JSON.stringify(steeringFailed(event, notSupported)), laneId);
+      return false;
+    }
     const steers: Turn["steers"] = {
       responseId: id as string,
       input,
       turn: steered,
       ended,
-      answerTokensMax: sumOutputTokens(run?.bounds.upper ?? {}) ?? 0,
-      answerTokens: () => sumOutputTokens(run?.outcome.meters ?? {}) ?? 0,
+      answerTokensMax,
+      // Where they were not counted it can be all of them.
+      answerTokens: () => sumOutputTokens(run?.outcome.meters ?? {}) ?? answerTokensMax,
       onWord: (kind, text) => {
         if (kind === "accepted") this.#send(text, laneId);
         else state.end = { kind, text };
@@ -315,7 +321,7 @@ export class ResponsesConnection {
       previous_response_id: id,
       input: [...toItems((steered.body as Record<string, unknown>).input), ...input],
       // Its provider keeps to the limit that the running turn was sent.
-      max_output_tokens: steers.answerTokensMax,
+      max_output_tokens: answerTokensMax,
       ...(key !== undefined && { idempotency_key: key }),
     };
     const { address, memory, providerLane } = steered;

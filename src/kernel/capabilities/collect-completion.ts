@@ -61,7 +61,7 @@ function addChoice(choices: CollectedChoice[], { index, delta, logprobs, finish_
 }
 
 /** Appends texts and lists; joins objects member by member. Any other value replaces the previous one. */
-function joinPieces(before: unknown, piece: unknown): unknown {
+export function joinPieces(before: unknown, piece: unknown): unknown {
   if (typeof before === "string" && typeof piece === "string") return before + piece;
   if (Array.isArray(before) && Array.isArray(piece)) return [...before, ...piece];
   if (!isRecord(before) || !isRecord(piece)) return piece ?? before;
@@ -71,7 +71,7 @@ function joinPieces(before: unknown, piece: unknown): unknown {
 }
 
 /** Calls as the normalizer gives them: the first piece of each has its id and name. */
-function addCalls(calls: ToolCall[], pieces: readonly ToolCallDelta[]): ToolCall[] {
+export function addCalls(calls: ToolCall[], pieces: readonly ToolCallDelta[]): ToolCall[] {
   for (const { index = 0, ...piece } of pieces) calls[index] = joinPieces(calls[index], piece) as ToolCall;
   return calls;
 }

@@ -1,8 +1,9 @@
 /** The sink of a chat stream that policies look at. Texts pass through their hold-back, and everything else is looked at whole. */
 import type { ChatUsage } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
-import type { ChatChunk, ChunkChoice, PolicyText, PolicyTextKind, ToolCallDelta } from "../../provider/index.ts";
+import type { ChatChunk, ChunkChoice, PolicyText, PolicyTextKind, ToolCall } from "../../provider/index.ts";
 import type { ChatSink } from "../call.ts";
+import { addCalls, joinPieces } from "../capabilities/collect-completion.ts";
 import { HeldText, type Looks } from "./held-text.ts";
 import type { TextsOf } from "./policy-texts.ts";
 
@@ -30,8 +31,8 @@ interface ChoiceState {
   /** The member whose text came last. */
   open: StreamedName | undefined;
   /** Tool calls, whose arguments say nothing before they are whole. */
-  readonly calls: Map<number, ToolCallDelta>;
-  called: { name?: string; arguments?: string } | undefined;
+  readonly calls: ToolCall[];
+  called: unknown;
   hasFinished: boolean;
 }
 
@@ -84,13 +85,8 @@ export class GuardedSink implements ChatSink {
     const { tool_calls: calls, function_call: called, role, ...rest } = delta;
     // Each choice begins with its role alone.
     if (role !== undefined) await this.#send({ index, delta, logprobs: null, finish_reason: null });
-    for (const call of calls ?? []) addCall(state.calls, call);
-    if (called !== undefined && called !== null) {
-      state.called = {
-        name: `${state.called?.name ?? ""}${called.name ?? ""}`,
-        arguments: `${state.called?.arguments ?? ""}${called.arguments ?? ""}`,
-      };
-    }
+    addCalls(state.calls, calls ?? []);
+    state.called = joinPieces(state.called, called);
     for (const [name, value] of Object.entries(rest)) {
       if (value === null || value === undefined || value === "") continue;
       if (name in streamedNames) await this.#takeText(index, state, name as StreamedName, String(value));
@@ -99,8 +95,9 @@ export class GuardedSink implements ChatSink {
     }
     if (!finish) return;
     await this.#flush(index, state);
-    if (state.calls.size > 0) await this.#takeWhole(index, state, { tool_calls: [...state.calls.values()] });
-    if (state.called !== undefined) await this.#takeWhole(index, state, { function_call: state.called });
+    const whole = state.calls.flatMap((call, at) => ({ index: at, ...call }));
+    if (whole.length > 0) await this.#takeWhole(index, state, { tool_calls: whole });
+    if (isRecord(state.called)) await this.#takeWhole(index, state, { function_call: state.called });
     state.hasFinished = true;
     await this.#send({ index, delta: {}, logprobs: null, finish_reason: finish });
   }
@@ -153,7 +150,7 @@ export class GuardedSink implements ChatSink {
   #stateOf(index: number): ChoiceState {
     let state = this.#choices.get(index);
     if (state === undefined) {
-      state = { stages: new Map(), open: undefined, calls: new Map(), called: undefined, hasFinished: false };
+      state = { stages: new Map(), open: undefined, calls: [], called: undefined, hasFinished: false };
       this.#choices.set(index, state);
     }
     return state;
@@ -162,30 +159,6 @@ export class GuardedSink implements ChatSink {
 
 function pathOf(index: number): string {
   return `choices[${index}].message`;
-}
-
-/** Puts a call together of its pieces. */
-function addCall(calls: Map<number, ToolCallDelta>, piece: ToolCallDelta): void {
-  const { index = 0 } = piece;
-  const before = calls.get(index);
-  if (before === undefined) {
-    calls.set(index, structuredClone(piece));
-    return;
-  }
-  const { function: called, custom, ...rest } = piece;
-  Object.assign(before, rest);
-  if (called !== undefined) {
-    const { name, arguments: text = "" } = called;
-    before.function = {
-      ...before.function,
-      ...(name && { name }),
-      arguments: (before.function?.arguments ?? "") + text,
-    };
-  }
-  if (custom !== undefined) {
-    const { name, input = "" } = custom;
-    before.custom = { ...before.custom, ...(name && { name }), input: (before.custom?.input ?? "") + input };
-  }
 }
 
 /** Parts of reasoning without the pieces of text that `reasoning_content` has too. A signed part is whole. */

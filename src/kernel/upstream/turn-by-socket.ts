@@ -4,12 +4,12 @@ import { type BodyLimits, type Bytes, ConnectionError, responseTooLongError, typ
 import type { KeptSocket, WaitingTurn } from "./provider-lanes.ts";
 import type { Steering } from "./steering.ts";
 
-interface TurnBySocketOptions extends Omit<BodyLimits, "reserve"> {
+export interface TurnBySocketOptions extends Omit<BodyLimits, "reserve"> {
   /** The longest wait for the first event. */
   readonly firstMsMax: number;
   readonly signal: AbortSignal;
   /** Present for a turn that follows a running one, once its provider takes the input. */
-  readonly steering?: Steering;
+  readonly steering?: Steering | undefined;
   reserve(bytes: number): void;
   read(message: string): SocketMessage;
   /** @param refusal Why no answer followed the input that steers the turn before. */
@@ -23,7 +23,7 @@ interface TurnBySocketOptions extends Omit<BodyLimits, "reserve"> {
     frameLength: number;
   };
   /** It has ended before an answer began. */
-  onUnbegun?(): void;
+  readonly onUnbegun?: (() => void) | undefined;
 }
 
 const noBytes = new Uint8Array();

@@ -75,7 +75,7 @@ import { getSilenceMs, type Network } from "./network.ts";
 import type { KeptSocket, ProviderLane, SocketPlace } from "./provider-lanes.ts";
 import { getBaseUrl, tokenBytesMax, tokenMsMax } from "./ssrf-guard.ts";
 import { notSteered, type Steering } from "./steering.ts";
-import { TurnBySocket } from "./turn-by-socket.ts";
+import { TurnBySocket, type TurnBySocketOptions } from "./turn-by-socket.ts";
 import { fetchCopies, Slices, sliceBytes, socketCopies } from "./turns.ts";
 import type { WebSocketConnection } from "./web-socket.ts";
 
@@ -279,23 +279,13 @@ export class BoundUpstream implements Upstream {
   ): Promise<AsyncIterable<ServerEvent>> {
     const place = { plugin: this.#route.plugin.name, url: this.baseUrl + path, credential: this.#credential };
     const frame = turns.toSteering(steering.responseId, steering.input);
-    const isOwn = await this.isOwnServer();
-    const sentFrame = isOwn ? await withFilesFor(frame, (url, param) => this.#fetchFile(url, param)) : frame;
-    const text = toJsonText(sentFrame);
-    if (this.#signal.aborted) throw this.#toUpstreamError(this.#signal.reason);
+    const text = await this.#toText(frame);
     const socket = lane.takeRunning(place, steering.responseId);
     if (socket === undefined || socket.waiting !== undefined || this.#wasAsked) {
       throw notSteered("response_not_active", "The response has ended, or does not run by a WebSocket to its provider");
     }
-    const request = new SentRequest(this.#route.plugin.readUsage);
-    const turn = new TurnBySocket(socket, {
-      ...this.#limits(this.#network.bounds.streamBytesMax),
-      firstMsMax: this.#silenceMsMax(this.#network.bounds.firstByteMsMax),
-      signal: this.#signal,
+    const { request, turn, answer } = this.#openTurn(socket, turns, {
       steering,
-      reserve: (bytes) => this.#reserveAnswer(bytes),
-      read: (message) => turns.read(message),
-      onUnbegun: () => this.#takeBack(request),
       toTurn: (last, items, refusal) => {
         const { before } = socket;
         const input = before && [...before.items, ...steering.input];
@@ -305,13 +295,6 @@ export class BoundUpstream implements Upstream {
         const turn = refusal === "pending" && before && input ? { ...before, items: input } : answered;
         return { turn, continues: true, frameLength: refusal === "failed" ? 0 : text.length };
       },
-    });
-    const answer = new UpstreamItems<ServerEvent>({
-      body: turn,
-      parser: turn,
-      ...this.#sharing(socketCopies),
-      onTake: (event) => request.readEvent(event),
-      onEnd: () => this.#onEnd(request),
     });
     this.#wasAsked = true;
     this.#sender.onSent(request, this.#network.now());
@@ -342,6 +325,42 @@ export class BoundUpstream implements Upstream {
     throw turn.steeringEnd === "pending"
       ? notSteered("steering_pending", "The response waits for results of tools: the input goes with the next turn")
       : notSteered("successor_creation_failed", "The provider has begun no response with this input");
+  }
+
+  /** The text of a frame, with the files for a server of the operator's own. */
+  async #toText(frame: Record<string, unknown>): Promise<string> {
+    const isOwn = await this.isOwnServer();
+    const text = toJsonText(isOwn ? await withFilesFor(frame, (url, param) => this.#fetchFile(url, param)) : frame);
+    if (this.#signal.aborted) throw this.#toUpstreamError(this.#signal.reason);
+    return text;
+  }
+
+  /** A turn of a socket, its request for the books, and its answer. */
+  #openTurn(
+    socket: KeptSocket,
+    turns: SocketTurns,
+    { steering, toTurn }: Pick<TurnBySocketOptions, "steering" | "toTurn">,
+  ) {
+    const request = new SentRequest(this.#route.plugin.readUsage);
+    const turn = new TurnBySocket(socket, {
+      ...this.#limits(this.#network.bounds.streamBytesMax),
+      firstMsMax: this.#silenceMsMax(this.#network.bounds.firstByteMsMax),
+      signal: this.#signal,
+      steering,
+      reserve: (bytes) => this.#reserveAnswer(bytes),
+      read: (message) => turns.read(message),
+      // Input that steers nothing costs nothing; any other turn may have been begun without a word.
+      onUnbegun: steering && (() => this.#takeBack(request)),
+      toTurn,
+    });
+    const answer = new UpstreamItems<ServerEvent>({
+      body: turn,
+      parser: turn,
+      ...this.#sharing(socketCopies),
+      onTake: (event) => request.readEvent(event),
+      onEnd: () => this.#onEnd(request),
+    });
+    return { request, turn, answer };
   }
 
   /** Whatever refuses the handshake, the POST that follows is answered with the reason. */
@@ -392,27 +411,11 @@ export class BoundUpstream implements Upstream {
     isKept: boolean,
   ): Promise<AsyncIterable<ServerEvent> | "again" | "nothing"> {
     const { frame, continues } = turns.toFrame(body, socket.before);
-    const isOwn = await this.isOwnServer();
-    const sentFrame = isOwn ? await withFilesFor(frame, (url, param) => this.#fetchFile(url, param)) : frame;
-    const text = toJsonText(sentFrame);
-    if (this.#signal.aborted) throw this.#toUpstreamError(this.#signal.reason);
+    const text = await this.#toText(frame);
     // It was closed while the files were fetched.
     if (socket.isClosed) return "again";
-    const request = new SentRequest(this.#route.plugin.readUsage);
-    const turn = new TurnBySocket(socket, {
-      ...this.#limits(this.#network.bounds.streamBytesMax),
-      firstMsMax: this.#silenceMsMax(this.#network.bounds.firstByteMsMax),
-      signal: this.#signal,
-      reserve: (bytes) => this.#reserveAnswer(bytes),
-      read: (message) => turns.read(message),
+    const { request, turn, answer } = this.#openTurn(socket, turns, {
       toTurn: (last, items) => ({ turn: turns.toTurn(body, last, items), continues, frameLength: text.length }),
-    });
-    const answer = new UpstreamItems<ServerEvent>({
-      body: turn,
-      parser: turn,
-      ...this.#sharing(socketCopies),
-      onTake: (event) => request.readEvent(event),
-      onEnd: () => this.#onEnd(request),
     });
     this.#wasAsked = true;
     this.#wasSent = true;
