@@ -1,4 +1,5 @@
-import { didYouMean } from "../lib/did-you-mean.ts";
+import { GatewayError, quoteValue } from "../contract/index.ts";
+import { didYouMean, suggestName } from "../lib/did-you-mean.ts";
 import type { Model } from "../provider/index.ts";
 import type { PluginSnapshot } from "./plugin-manager.ts";
 
@@ -104,12 +105,20 @@ export function getModelNames(snapshot: Pick<PluginSnapshot, "plugins" | "regist
 /**
  * Maps any name of a model to the id that both sides are compared by. With a provider, it is the id of the provider's
  * first row for the same upstream model. A name without a row may belong to a model that is sold without a row.
+ *
+ * @throws {GatewayError} `invalid_request` for an unknown provider.
  */
 export function createBillLookup(
   { plugins, registry }: Pick<PluginSnapshot, "plugins" | "registry">,
   provider: string | undefined,
 ): (name: string) => string {
   const models = new ModelNames({ plugins, registry });
+  // Calls that the sandbox answered stay in the ledger once it is off.
+  const names = [...new Set([...plugins.map(({ name }) => name), "sandbox"])];
+  if (provider !== undefined && !names.includes(provider)) {
+    const message = `provider: No provider is called ${quoteValue(provider)}${suggestName(provider, names)}`;
+    throw new GatewayError("invalid_request", message, { param: "provider" });
+  }
   // The sandbox answers for models of others, by their names.
   if (provider === undefined || provider === "sandbox") return (name) => models.findAtProvider(name)?.id ?? name;
   const { models: rows = [], unlisted } = plugins.find(({ name }) => name === provider) ?? {};

@@ -1,6 +1,4 @@
 import { readFileSync } from "node:fs";
-import { quoteValue } from "../../contract/index.ts";
-import type { ProviderPlugin } from "../../provider/index.ts";
 import { createBillLookup } from "../../providers/index.ts";
 import { BillError, describeDifference, reconcileBill, toBillColumn } from "../../reports/index.ts";
 import { defineCommand, UsageError } from "../command.ts";
@@ -23,7 +21,6 @@ export const ledgerReconcile = defineCommand({
     const tolerance = parseTolerance(flags.tolerance);
     const plugin = flags.provider;
     const snapshot = await loadOffline(context, config);
-    checkPlugin(snapshot.plugins, plugin);
     const { plugins: builtIns } = await context.loadBuiltIns();
     // Rows that are disabled now may have been sold on these days.
     const modelOf = createBillLookup({ ...snapshot, plugins: [...snapshot.plugins, ...builtIns] }, plugin);
@@ -48,15 +45,6 @@ export const ledgerReconcile = defineCommand({
 function toCells({ day, model, figure, ledger, provider }: ReturnType<typeof describeDifference>): string[] {
   const unit = figure === "cost_usd" ? " USD" : "";
   return [day, model, figure, `ledger ${ledger}${unit}`, `provider ${provider}${unit}`];
-}
-
-/** Calls that it answered are recorded as those of a provider, also once it is off. */
-const sandbox = "sandbox";
-
-function checkPlugin(plugins: readonly ProviderPlugin[], name: string | undefined): void {
-  if (name === undefined || name === sandbox || plugins.some((plugin) => plugin.name === name)) return;
-  const names = [...plugins.map((plugin) => plugin.name), sandbox];
-  throw new UsageError(`Unknown provider ${quoteValue(name)}, expected one of: ${names.join(", ")}`);
 }
 
 function parseTolerance(text: string | undefined): number {

@@ -135,7 +135,7 @@ export const usage = defineCommand({
   },
 });
 
-/** The days of a month that have begun, or the last days, by the hours at which they start; the hour of now counts. */
+/** The hours at which the days begin: those of a month until now, or the last ones. The hour that runs counts. */
 function readDays(
   { days: text, month }: { readonly days?: string | undefined; readonly month?: string | undefined },
   now: number,

@@ -16,8 +16,8 @@ const instantMax = 8_640_000_000_000_000;
 export const expiryForms = "a duration (30d, 12h, 1y), the last day (2027-01-31), or a time (18:00, 2027-01-31T18:00Z)";
 
 /**
- * Reads a duration such as `30d` or `12h`, a UTC day such as `2027-01-31`, which ends with its last millisecond, a time of day
- * of this machine, which is the next one, or a date with a time.
+ * Reads a duration such as `30d` or `12h`, a UTC day such as `2027-01-31` (its last millisecond), a time of day such as `18:00`
+ * (the next one, in the time zone of this machine), or a date with a time.
  *
  * @returns Milliseconds since 1970.
  * @throws {UsageError} Naming `flag`, when it is none of them, or in the past.

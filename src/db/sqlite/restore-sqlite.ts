@@ -17,12 +17,12 @@ import { StoreError } from "../errors.ts";
 import { syncFile } from "./backup-sqlite.ts";
 import { takeServingLock } from "./serving-lock.ts";
 
-/** The database and what SQLite keeps beside it. A log of the old database would be applied to the restored one. */
+/** Endings of the files of a database. SQLite would apply the log of the old database to the restored one. */
 const suffixes = ["", "-wal", "-shm"] as const;
 
 /**
- * Puts a backup in the place of the embedded database, which is kept beside it under another name. Until the last step the
- * database is as it was.
+ * Puts a backup in the place of the embedded database, which stays under another name. Until the last step the database is as
+ * it was.
  *
  * @param stamp Part of the name of the database that was there.
  * @returns The path of the database that was there; `undefined` without one.
@@ -30,7 +30,7 @@ const suffixes = ["", "-wal", "-shm"] as const;
  * @throws {GatewayError} `invalid_request` when the file is no backup of a gateway, or is damaged.
  */
 export function restoreSqlite(path: string, backup: string, stamp: string): string | undefined {
-  // The database may be on another disk, to which a link leads.
+  // The path may be a link to another disk.
   const file = existsSync(path) ? realpathSync(path) : path;
   checkBackup(backup);
   if (realpathSync(backup) === file) throw notRestorable(backup, "it is the database itself");

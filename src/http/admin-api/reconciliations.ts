@@ -1,6 +1,4 @@
 import { Type } from "@sinclair/typebox";
-import { GatewayError, quoteValue } from "../../contract/index.ts";
-import { suggestName } from "../../lib/did-you-mean.ts";
 import { createBillLookup } from "../../providers/index.ts";
 import { BillError, describeDifference, reconcileBill, toBillColumn } from "../../reports/index.ts";
 import { hasScope } from "../../tenants/index.ts";
@@ -49,22 +47,12 @@ export function reconciliationsController(deps: HttpDeps, api: AdminApi) {
       async ({ admin, body: { content, provider, tolerance_percent: tolerance = 0 } }) => {
         if (!hasScope(admin.scopes, "usage", "read")) throw lacksScope(admin, "usage:read");
         const { plugins } = deps.snapshot();
-        // Calls that the sandbox answered are recorded as those of a provider, also once it is off.
-        const names = [...new Set([...plugins.map(({ name }) => name), "sandbox"])];
-        if (provider !== undefined && !names.includes(provider)) {
-          const message = `provider: No provider is called ${quoteValue(provider)}${suggestName(provider, names)}`;
-          throw invalid("provider", message);
-        }
-        await deps.rollup?.freshen();
         const modelOf = createBillLookup({ plugins, registry: deps.kernel.registry }, provider);
+        await deps.rollup?.freshen();
         const bill = { name: "the bill", text: content };
-        const { usage, differences } = await reconcileBill(deps.store, {
-          ...{ bill, modelOf, tolerance },
-          plugin: provider,
-        }).catch((error) => {
-          throw error instanceof BillError
-            ? new GatewayError("invalid_request", error.message, { param: "content" })
-            : error;
+        const comparison = { bill, modelOf, tolerance, plugin: provider };
+        const { usage, differences } = await reconcileBill(deps.store, comparison).catch((error) => {
+          throw error instanceof BillError ? invalid("content", error.message) : error;
         });
         return {
           object: "organization.reconciliation" as const,

@@ -348,8 +348,8 @@ export function toVirtualModel({ id, members }: VirtualModel, registry: Registry
 }
 
 /**
- * @param shown `name` is the one of its names under which it is shown; absent: its id. `caller` pays the price; absent: a
- *   caller without a markup of their own.
+ * @param shown `name`: the name to show; absent: its id. `caller`: whose price to show; absent: the price without an account's
+ *   markup.
  */
 function toModelJson(
   { model, markupBasisPoints = 0 }: Pick<ModelEntry, "model" | "markupBasisPoints">,

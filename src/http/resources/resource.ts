@@ -108,8 +108,8 @@ export interface Commands {
 }
 
 /**
- * The words of the section in which the dashboard shows the things of an account, or those of the gateway: a table, and
- * a form of the fields. Words that are absent are made from the name of the thing.
+ * The words of a section of the dashboard: a table of the things of an account or the gateway, and a form of their fields. Words
+ * that are absent are made from the name of the thing.
  */
 export interface SectionTexts {
   readonly title: string;

@@ -245,7 +245,7 @@ describe("ledger reconcile", () => {
 
   test.each([
     [["nowhere.csv"], "Cannot read nowhere.csv: ENOENT: no such file or directory"],
-    [["FILE", "--provider", "acne"], 'Unknown provider "acne", expected one of: acme, sandbox'],
+    [["FILE", "--provider", "acne"], 'provider: No provider is called "acne", did you mean acme?'],
     [["FILE", "--tolerance", "-1"], "Cannot read --tolerance -1, expected a percentage from 0"],
   ])("refuses %j with one sentence", async (args, sentence) => {
     const file = fileOf("day,model,images\n2026-11-01,one,1\n");

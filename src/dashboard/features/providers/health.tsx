@@ -24,7 +24,7 @@ export function toPause({ paused_until, waiting_routes: waiting }: ProviderHealt
   return { until: paused_until === null ? null : fromSeconds(paused_until), isWaiting: waiting > 0 };
 }
 
-/** Words for a pause after failures; `undefined` where there is none. */
+/** Says how long a pause after failures lasts; `undefined` without a pause. */
 export function describePause({ until, isWaiting }: Pause): string | undefined {
   if (until !== null) return `paused until ${formatSecond(until)}`;
   return isWaiting ? "waits for the next call to try it" : undefined;

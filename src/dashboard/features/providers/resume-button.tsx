@@ -6,7 +6,7 @@ import { useAction } from "../../kit/use-action.ts";
 import { useModelNames } from "../models/api.ts";
 import { providerOf, refreshProviders } from "./api.ts";
 
-/** Uses the routes of a provider again that are paused after failures, or that of one model. */
+/** Ends the pauses of a provider after failures, or the pause of one model. */
 export function ResumeButton({ name, model }: { name: string; model?: string }) {
   const nameOf = useModelNames();
   const subject = model === undefined ? name : nameOf(model);

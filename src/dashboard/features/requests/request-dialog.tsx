@@ -15,8 +15,7 @@ import { meterNames, meters } from "../models/meters.ts";
 import { type RequestDetail, useRequest } from "./api.ts";
 import { describeMiss } from "./cache-miss.ts";
 import { CallStatus } from "./call-columns.tsx";
-import { ChargeSum } from "./charge-sum.tsx";
-import { toChargeText, toHoldText } from "./charge-text.ts";
+import { ChargeSum, toChargeText, toHoldText } from "./charge-sum.tsx";
 
 /** All that is known of one request. */
 export function RequestDialog({ id, isAdmin, onClose }: { id: string; isAdmin: boolean; onClose: () => void }) {

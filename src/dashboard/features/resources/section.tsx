@@ -12,12 +12,12 @@ import { type Entry, type Field, type Owner, type Resource, removeEntry, useEntr
 import { capitalize, ResourceDialog, useSources } from "./form.tsx";
 
 interface Place {
-  /** The account whose things are shown; absent: those of the gateway. */
+  /** The account whose things are shown; absent: the gateway. */
   account?: Owner;
   mayManage: boolean;
 }
 
-/** The sections of all things that have no page of their own. `page` is about those of the gateway. */
+/** The sections of all things that have no page of their own. `page`: the page of the gateway on which they are. */
 export function ResourceSections({ page, ...place }: Place & { page?: NonNullable<Resource["section"]>["page"] }) {
   const resources = useResources().data?.data ?? [];
   return resources.map((resource) => {

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { toChargeText, toHoldText } from "../../../../src/dashboard/features/requests/charge-text.ts";
+import { toChargeText, toHoldText } from "../../../../src/dashboard/features/requests/charge-sum.tsx";
 
 const paid = { premium: true, charged_usd: "0.0051625", quota_tokens: null, hold_usd: "0.00397", hold_tokens: 0 };
 
