@@ -268,7 +268,8 @@ export function organizationUsageController(deps: HttpDeps, api: AdminApi) {
           : named === undefined
             ? readByModel
             : readByName(named, span);
-        const page = await readBuckets(deps, span, read, {
+        const rows = await readPage(deps, span, read);
+        const page = toPage(rows, span, {
           isOf: () => true,
           toResult: (figures, names) => ({
             object: "organization.costs.result",
@@ -285,7 +286,7 @@ export function organizationUsageController(deps: HttpDeps, api: AdminApi) {
             ...describeEarnings(figures),
           }),
         });
-        return span.isCompared ? { ...page, comparison: await compareBuckets(deps, span, read) } : page;
+        return span.isCompared ? { ...page, comparison: await compareBuckets(deps, span, { read, rows }) } : page;
       },
       {
         detail: describeRead(
@@ -515,17 +516,24 @@ function readByAgent({ groups, accountIds = [], keyIds, models, session }: Span)
   };
 }
 
-/** One page of buckets, without gaps; a bucket without usage has no results. */
-async function readBuckets(deps: HttpDeps, span: Span, read: ReadRows, { isOf, toResult }: Wanted) {
-  const { hours, fromHour, untilHour, limit } = span;
+async function readBuckets(deps: HttpDeps, span: Span, read: ReadRows, wanted: Wanted) {
+  return toPage(await readPage(deps, span, read), span, wanted);
+}
+
+/** Reads the rows of a page of buckets. @throws {GatewayError} `invalid_request` where they are too many. */
+async function readPage(deps: HttpDeps, span: Span, read: ReadRows): Promise<Row[]> {
   await deps.rollup?.freshen();
-  const starts = listStarts(span);
-  const rows = await readAllRows(deps, span, { read, starts });
+  return await readAllRows(deps, span, { read, starts: listStarts(span) });
+}
+
+/** One page of buckets, without gaps; a bucket without usage has no results. */
+function toPage(rows: readonly Row[], span: Span, { isOf, toResult }: Wanted) {
+  const { hours, fromHour, untilHour, limit } = span;
   const byHour = Map.groupBy(rows.filter(isOf), ({ hour }) => hour);
   const next = fromHour + limit * hours;
   return {
     object: "page" as const,
-    data: starts.map((hour) => ({
+    data: listStarts(span).map((hour) => ({
       object: "bucket" as const,
       start_time: hour * hourSeconds,
       end_time: (hour + hours) * hourSeconds,
@@ -555,15 +563,18 @@ async function readAllRows(
 }
 
 /** Compares the sums of a page's buckets with the same number of buckets before them, by group. */
-async function compareBuckets(deps: HttpDeps, span: Span, read: ReadRows) {
+async function compareBuckets(
+  deps: HttpDeps,
+  span: Span,
+  { read, rows }: { readonly read: ReadRows; readonly rows: readonly Row[] },
+) {
   const starts = listStarts(span);
   const length = starts.length * span.hours;
   const before = starts.map((start) => start - length);
-  const sumsOf = async (of: readonly number[]) => {
-    const rows = await readAllRows(deps, span, { read, starts: of });
-    return new Map(toResults(rows, span.groups).map(([figures, names]) => [JSON.stringify(names), figures]));
-  };
-  const [present, past] = [await sumsOf(starts), await sumsOf(before)];
+  const sumsOf = (of: readonly Row[]) =>
+    new Map(toResults(of, span.groups).map(([figures, names]) => [JSON.stringify(names), figures]));
+  const present = sumsOf(rows);
+  const past = sumsOf(await readAllRows(deps, span, { read, starts: before }));
   const none = { cost_nanodollars: 0, charged_nanodollars: 0, provider_cost_nanodollars: 0 };
   const results = [...new Set([...present.keys(), ...past.keys()])].sort().map((key) => {
     const { model, ...names } = JSON.parse(key) as Names;
