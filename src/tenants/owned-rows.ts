@@ -11,7 +11,7 @@ export const eachAccount = "";
 
 type OwnedTable = "markups" | "model_limits" | "policies";
 
-/** Who acts, and on whose rows. */
+/** The actor of a change, and the owner of the rows. */
 export interface OwnedBy {
   readonly by: Administrator;
   /** {@link eachAccount}: those of every account. */

@@ -3,7 +3,7 @@ import type { ChatUsage } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
 import type { ChatChunk, ChunkChoice, PolicyText, PolicyTextKind, ToolCall } from "../../provider/index.ts";
 import type { ChatSink } from "../call.ts";
-import { addCalls, joinPieces } from "../capabilities/collect-completion.ts";
+import { addCalls, joinPieces } from "../normalize/join-pieces.ts";
 import { HeldText, type Looks } from "./held-text.ts";
 import type { TextsOf } from "./policy-texts.ts";
 

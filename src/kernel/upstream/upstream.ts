@@ -335,7 +335,7 @@ export class BoundUpstream implements Upstream {
     return text;
   }
 
-  /** A turn of a socket, its request for the books, and its answer. */
+  /** A turn of a socket, its request and its answer. */
   #openTurn(
     socket: KeptSocket,
     turns: SocketTurns,
