@@ -281,7 +281,8 @@ function LoadedDialog({
       const made = await saveEntry(resource, owner, toBody(body, texts), entry?.id);
       await onSaved();
       if (saved !== undefined) toast(typeof saved === "string" ? saved : saved(texts));
-      if (entry === undefined && resource.secret !== null) setSecret(String(made[resource.secret]));
+      const created = resource.secret === null || entry !== undefined ? undefined : made[resource.secret];
+      if (typeof created === "string") setSecret(created);
       else dialog.onClose();
     },
   });
