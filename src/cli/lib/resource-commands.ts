@@ -180,7 +180,7 @@ function resourceCommands<Row extends { readonly id: string }, F extends Fields<
         run: (context, { args, ...input }) =>
           open(context, input, async (deps, opened) => {
             const flags = input.flags as Readonly<Record<string, string | undefined>>;
-            const names = Object.keys(changeable).map((field) => `--${toFlag(field)}`);
+            const names = Object.entries(changeable).map(([field, declared]) => `--${toFlag(field, declared)}`);
             if (Object.keys(flags).length === 0) {
               throw new UsageError(`Nothing to change, expected one of ${names.join(", ")}`);
             }
