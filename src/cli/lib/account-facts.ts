@@ -92,6 +92,7 @@ async function readBudgets(store: Store, accountId: string, now: number) {
 const budgetsShown = 1000;
 
 const absent: Readonly<Record<string, string>> = {
+  email: "none",
   name: "none",
   role: "no sign-in yet",
   allowed_models: "all",
@@ -103,6 +104,7 @@ export function formatAccountFacts({ teams, members, budgets, ...facts }: Accoun
   const toText = (value: unknown) => (Array.isArray(value) ? value.join(", ") : String(value));
   const shown = {
     ...facts,
+    ...(facts.email === null && { role: "none" }),
     ...(facts.verified === false && { verified: "no: somebody only signed up with this e-mail" }),
     billed_afterwards: facts.billed_afterwards ? "yes: a budget replaces the wallet" : "no: the wallet pays",
     without_admin: facts.without_admin ? "yes: make another member admin with modelgate team set" : "no",

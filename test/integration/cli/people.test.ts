@@ -76,6 +76,9 @@ describe("account", () => {
     ];
     expect(await bench.json("account", "show", email)).toMatchObject({ teams });
     const { stdout } = await bench.run("account", "show", email);
+    const ofTeam = (await bench.run("team", "show", "Search")).stdout;
+    expect(ofTeam).toMatch(/^email +none$/m);
+    expect(ofTeam).toMatch(/^role +none$/m);
     expect(stdout).toMatch(/^team +role +status\nSearch +admin +the only admin\nShared +admin *$/m);
     const disabled = await bench.run("account", "disable", email);
     expect(disabled.stdout).toContain(
