@@ -303,7 +303,7 @@ function describe<Row>(field: string, { schema, unit, isWriteOnly }: Field<Row>)
   const text = (texts[0] ?? toWords(field)).replaceAll("`", "");
   const choices = choicesOf(schema);
   if (isWriteOnly === true) return `${text}; - reads it from standard input`;
-  return `${text.replace("null:", "absent:")}${choices === undefined ? "" : `: ${choices.join(", ")}`}`;
+  return `${text.replace(/\bnull(?=[:,])/, "absent")}${choices === undefined ? "" : `: ${choices.join(", ")}`}`;
 }
 
 /** The columns of a list that have something in any row. */

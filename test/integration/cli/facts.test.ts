@@ -32,6 +32,8 @@ describe("help", () => {
       expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
       expect(stdout).toContain(`Usage: modelgate ${name}`);
       expect(stdout).toContain(`Example: modelgate ${command.example}`);
+      // A value of JSON, which no flag takes.
+      expect(stdout).not.toMatch(/\bnull\b/);
       for (const flag of [...Object.keys(command.flags), "json", "help"]) expect(stdout).toContain(`--${flag}`);
     },
   );
