@@ -57,10 +57,12 @@ export async function serveApp(config: Config, { version, ...parts }: ServeOptio
     const writeState = () => {
       if (config.worker > 1 || snapshot === undefined) return;
       const { states: plugins, warnings } = snapshot;
+      const policies = [...snapshot.policies.keys()];
       const providers = running?.describeProviders();
       const sandboxModels = running?.listSandboxModels();
       try {
-        writeStateFile(stateFile, { pid: process.pid, settings, plugins, warnings, providers, sandboxModels });
+        const served = { plugins, warnings, providers, sandboxModels, policies };
+        writeStateFile(stateFile, { pid: process.pid, settings, ...served });
         isStateWritten = true;
       } catch (error) {
         // A full disk, or too many open files. Only commands on this home read it.

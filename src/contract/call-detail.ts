@@ -49,11 +49,13 @@ export interface CallDetail {
   readonly end_user?: string | undefined;
 }
 
+export const policyResults = ["allow", "deny", "replace", "failed"] as const;
+
 /** A result of a policy in a call, without any text. */
 export interface PolicyDetail {
   readonly policy: string;
   readonly phase: "request" | "answer";
-  readonly result: "allow" | "deny" | "replace" | "failed";
+  readonly result: (typeof policyResults)[number];
   /** The policy's name for what it found, or why it failed. */
   readonly label?: string | undefined;
   readonly count: number;

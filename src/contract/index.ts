@@ -2,7 +2,13 @@ export { accountLabel, toRealEmail, toTeamAddress } from "./account-label.ts";
 export * from "./api-key.ts";
 export * from "./billing.ts";
 export * from "./cache-miss.ts";
-export type { CacheMarks, CallDetail, FailedAttempt, PolicyDetail } from "./call-detail.ts";
+export {
+  type CacheMarks,
+  type CallDetail,
+  type FailedAttempt,
+  type PolicyDetail,
+  policyResults,
+} from "./call-detail.ts";
 export { callIdPrefix, makeCallId, randomText } from "./call-id.ts";
 export * from "./capability.ts";
 export { type ContextFigures, isContextLength } from "./context-length.ts";

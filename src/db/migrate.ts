@@ -48,7 +48,7 @@ async function missingFrom(db: Kysely<Database>, engine: Engine): Promise<readon
   const names = await tablesOf(db, engine);
   const [foreign] = names;
   if (foreign === undefined) return migrations;
-  const advice = engine === "sqlite" ? "name another file" : "name an empty one in DATABASE_URL";
+  const advice = adviceOf[engine];
   if (!names.includes("schema_versions")) {
     throw new StoreError(
       `The database is not one of modelgate's: it has a table ${foreign} and no schema_versions; ${advice}`,
@@ -56,19 +56,32 @@ async function missingFrom(db: Kysely<Database>, engine: Engine): Promise<readon
   }
   // All columns: an unreleased build may have had others.
   const versions = await db.selectFrom("schema_versions").selectAll().orderBy("version").execute();
+  expectUsable(versions, engine);
+  if (versions.length === 0) throw new StoreError(`The database lacks its data: ${restoreAgain}`);
+  if (engine === "postgres") await expectAllParts(db);
+  return migrations.slice(versions.length);
+}
+
+const adviceOf: Readonly<Record<Engine, string>> = {
+  sqlite: "name another file",
+  postgres: "name an empty one in DATABASE_URL",
+};
+
+/** @throws {StoreError} When these versions of a schema are not those of this program, or newer. */
+export function expectUsable(
+  versions: readonly { readonly version: number; readonly hash: string }[],
+  engine: Engine,
+): void {
   const isOurs = versions.every(({ version, hash }, place) => {
     const migration = migrations[place];
     return migration === undefined || (migration.version === version && migrationHash(migration, engine) === hash);
   });
   if (!isOurs) {
     throw new StoreError(
-      `The database was made by an unreleased build of modelgate, whose tables are not those of this one; ${advice}`,
+      `The database was made by an unreleased build of modelgate, whose tables are not those of this one; ${adviceOf[engine]}`,
     );
   }
   refuseNewer(versions.at(-1)?.version ?? 0);
-  if (versions.length === 0) throw new StoreError(`The database lacks its data: ${restoreAgain}`);
-  if (engine === "postgres") await expectAllParts(db);
-  return migrations.slice(versions.length);
 }
 
 const restoreAgain =

@@ -91,14 +91,24 @@ export function budgetExceeded(admission: Least, subjectName: string, state: Bud
   const nameless = hasNoSession ? "all requests that name no session" : `requests without ${subjectNames[subject]}`;
   const named = name === "" ? nameless : `${subjectNames[subject]} ${quoteValue(name)}`;
   const owner = subject === "account" || subject === "team" || subject === "key" ? `this ${subject}` : named;
+  const reached = `${periodNames[period]} budget of ${owner} reached: ${formatUsd(limitNanodollars)} USD`;
   const until = resetsAt === undefined ? "" : `it resets at ${new Date(resetsAt).toISOString()}; `;
   const first = hasNoSession ? "name a session in the header session-id, raise the budget," : "raise the budget,";
   const advice = `${first} or use ${subject === "key" ? "another key or " : ""}a free model`;
   return new GatewayError(
     "budget_exceeded",
-    `${periodNames[period]} budget of ${owner} reached: ${formatUsd(limitNanodollars)} USD, ${formatUsd(spentNanodollars)} USD spent and ${formatUsd(heldNanodollars)} USD held by running calls, and this request needs up to ${formatUsd(minNanodollars)} USD; ${until}${advice}`,
+    `${reached} (${describeScope(budget)}), ${formatUsd(spentNanodollars)} USD spent and ${formatUsd(heldNanodollars)} USD held by running calls, and this request needs up to ${formatUsd(minNanodollars)} USD; ${until}${advice}`,
     resetsAt === undefined ? {} : { retryAfterMs: Math.max(0, resetsAt - now), budget: toSpent(period, resetsAt) },
   );
+}
+
+/** Whether a budget is everybody's rule or somebody's own, so that the reader knows whom to ask for more. */
+function describeScope({ subject, name, keyId, isOfGateway }: BudgetState["budget"]): string {
+  const one = subjectNames[subject];
+  if (subject === "account" || subject === "team") return `set for ${isOfGateway ? "each" : "this"} ${one}`;
+  if (isOfGateway) return `set for ${name === undefined ? "each" : "this"} ${one} of every account`;
+  if (subject === "key" && name !== undefined) return "set for this key";
+  return `set for ${name === undefined ? "each" : "this"} ${one} of this ${keyId === undefined ? "account" : "key"}`;
 }
 
 function toSpent(period: BudgetState["budget"]["period"], resetsAt: number): SpentBudget | undefined {

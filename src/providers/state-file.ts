@@ -15,6 +15,8 @@ interface StateFile {
   readonly providers?: readonly ProviderDescription[] | undefined;
   /** The ids of the models that the sandbox answers for; it is not one of the providers. */
   readonly sandboxModels?: readonly string[] | undefined;
+  /** The names of the policies in the plugins folders. */
+  readonly policies: readonly string[];
 }
 
 /** Writes the state of a server's plugins; a reader never sees a half-written file. */

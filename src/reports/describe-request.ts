@@ -1,4 +1,4 @@
-import { formatPercent, formatUsd, usageColumns } from "../contract/index.ts";
+import { formatPercent, formatUsd, type PolicyDetail, usageColumns } from "../contract/index.ts";
 import { describeCharge, type ExplainedCharge } from "./explain-charge.ts";
 import { type LoggedRequest, type RequestDetail, readDetail } from "./requests.ts";
 
@@ -68,7 +68,7 @@ export function describeRequestDetail<Time>(
   charge: ExplainedCharge | undefined,
   toTime: (at: number) => Time,
 ) {
-  const { attempts = [], error, stream, finish = [], cache_marks = null, cache } = readDetail(request);
+  const { attempts = [], error, stream, finish = [], cache_marks = null, cache, policies = [] } = readDetail(request);
   return {
     ...describeRequest(request),
     error: request.message ?? error ?? null,
@@ -80,6 +80,7 @@ export function describeRequestDetail<Time>(
     finish_reasons: [...finish],
     cache_marks,
     cache_report: cache ?? null,
+    policies: policies.map(toPolicyResult),
     failed_attempts: attempts.map(({ plugin, status = null, error: kind, duration_ms }) => ({
       provider: plugin,
       status,
@@ -87,6 +88,11 @@ export function describeRequestDetail<Time>(
       duration_ms,
     })),
   };
+}
+
+/** What a policy did, without any text. */
+export function toPolicyResult({ policy, phase, result, label, count }: PolicyDetail) {
+  return { policy, phase, result, label: label ?? null, count };
 }
 
 function toUsd(nanodollars: number | null): string | null {

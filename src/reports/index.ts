@@ -3,6 +3,7 @@ export {
   describeMiss,
   describeRequest,
   describeRequestDetail,
+  toPolicyResult,
   toShownVersion,
 } from "./describe-request.ts";
 export { describeSession } from "./describe-session.ts";

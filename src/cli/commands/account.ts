@@ -5,7 +5,7 @@ import { makeTemporaryPassword } from "../../identity/index.ts";
 import { toTerminalLine } from "../../lib/terminal-text.ts";
 import { type Account, countKeysElsewhere, readRoles, roles } from "../../tenants/index.ts";
 import { defineCommand, UsageError } from "../command.ts";
-import { formatAccountFacts, readAccountFacts } from "../lib/account-facts.ts";
+import { findTeamsOfOnlyAdmin, formatAccountFacts, readAccountFacts, withoutAdmin } from "../lib/account-facts.ts";
 import { accountOutput, columns, formatLink, toIsoTime } from "../lib/format.ts";
 import { parseAllowedModels, parseOrNone, parseRole, parseTokens } from "../lib/parse.ts";
 import { expectAccount, expectRecipient, type OpenedStore, withStore } from "../lib/with-store.ts";
@@ -104,23 +104,28 @@ export const accountDisable = defineCommand({
   args: ["A"],
   example: "account disable ada@example.org --revoke-keys",
   async run(_context, { flags, args, config, now }) {
-    const { account, ended, kept } = await withStore(
+    const { account, ended, kept, alone } = await withStore(
       config,
       async ({ store, accounts, actions }: OpenedStore) => {
         const { id } = await expectAccount(accounts, args.A);
         const keys = flags["revoke-keys"] === undefined ? "keep" : "revoke";
+        const alone = await findTeamsOfOnlyAdmin(store, id);
         const ended = await actions.setDisabled(commandLine, id, true, keys);
-        return { account: await expectAccount(accounts, id), ended, kept: await countKeysElsewhere(store, id, now) };
+        const kept = await countKeysElsewhere(store, id, now);
+        return { account: await expectAccount(accounts, id), ended, kept, alone };
       },
       now,
     );
     const { sessions = 0, programs = 0, invitations = 0, keys = 0 } = ended ?? {};
     const counts = { sessions, programs, invitations, revoked_keys: keys, kept_keys: kept };
-    const json = { ...accountOutput(account), disabled_at: toIsoTime(account.disabledAt), ...counts };
+    const teams = alone.map((team) => ({ id: team.id, name: accountLabel(team) }));
+    const disabled = { ...accountOutput(account), disabled_at: toIsoTime(account.disabledAt) };
+    const json = { ...disabled, ...counts, teams_without_admin: teams };
     const parts = [account.id, toTerminalLine(accountLabel(account)), "disabled"];
     const text = `${parts.join("  ")}\n${describeEnded(counts)}`;
     const advice = `Keys in other accounts that its user made and that still work: ${kept}; run it again with --revoke-keys`;
-    return { json, text: kept === 0 ? text : `${text}\n${advice}` };
+    const orphans = teams.map(({ id, name }) => `${toTerminalLine(name)}: ${withoutAdmin(id)}`);
+    return { json, text: [text, ...(kept === 0 ? [] : [advice]), ...orphans].join("\n") };
   },
 });
 

@@ -1,5 +1,15 @@
-import { formatUsd, meterNames, parseUsd, type Rate } from "../../contract/index.ts";
+import {
+  formatPercent,
+  formatUsd,
+  meterNames,
+  type Price,
+  parseUsd,
+  type Rate,
+  toSalePrice,
+} from "../../contract/index.ts";
+import type { Markups } from "../../kernel/index.ts";
 import { getDisplayName, getRetirement, type Model } from "../../provider/index.ts";
+import type { PluginSnapshot } from "../../providers/index.ts";
 import { findMissingRates } from "../../sdk/read-models.ts";
 import { defineCommand } from "../command.ts";
 import {
@@ -20,9 +30,11 @@ export const models = defineCommand({
   args: [],
   example: "models",
   async run(context, { config }) {
-    const snapshot = await loadSnapshot(context, config, await readProviderSettings(config));
+    const settings = await readProviderSettings(config);
+    const snapshot = await loadSnapshot(context, config, settings);
     const live = readLiveState(config);
     const described = toCatalogueRows(snapshot.plugins).map(({ model, plugin }) => {
+      const sale = findSale({ model, plugin }, snapshot, settings?.markups);
       const json = {
         id: model.id,
         name: getDisplayName(model),
@@ -31,27 +43,52 @@ export const models = defineCommand({
         premium: model.premium,
         plugin: plugin.name,
         context_tokens: model.contextTokens ?? null,
-        price: model.price ?? null,
+        price: sale.price ?? null,
+        provider_price: sale.providerPrice === undefined ? null : toSalePrice(sale.providerPrice, 0),
+        markup_percent: formatPercent(sale.basisPoints),
         served: getServedBy(plugin, { states: live?.plugins ?? snapshot.states }),
       };
       const quota = json.premium ? "paid" : "free quota";
       const { id, name } = json;
       const label = name === id ? name : `${name} (${id})`;
-      return { json, row: [label, json.capability, quota, formatPrice(model), json.served] };
+      return { json, row: [label, json.capability, quota, formatPrice(sale), json.served] };
     });
     const list = columns(described.map(({ row }) => row));
-    const text = live === undefined ? list : `${list}\n\n${describeSource(true)}`;
+    const hasMarkup = described.some(({ json }) => json.markup_percent !== "0");
+    const notes = [hasMarkup ? saleNote : [], live === undefined ? [] : describeSource(true)].flat();
+    const text = [list, ...(notes.length === 0 ? [] : [notes.join("\n")])].join("\n\n");
     return { json: described.map(({ json }) => json), text };
   },
 });
 
-function formatPrice({ price }: Model): string {
+const saleNote = "Prices are what accounts without a markup of their own pay; --json has the provider's prices too";
+
+/** The price at which a model is sold to accounts without a markup of their own. */
+interface Sale {
+  readonly price: Price | undefined;
+  readonly providerPrice: Price | undefined;
+  readonly basisPoints: number;
+}
+
+/** A model with several routes is sold at one price; one that nothing serves would be sold at that of its row. */
+function findSale({ model, plugin }: CatalogueRow, { registry }: PluginSnapshot, markups: Markups | undefined): Sale {
+  const entry = registry.byName(model.id);
+  const isServed = entry?.routes.some((route) => route.plugin.name === plugin.name) === true;
+  const { price: providerPrice } = isServed ? entry.model : model;
+  const own = providerPrice?.markupPercent;
+  const ofGateway = markups?.providers.get(plugin.name) ?? markups?.gateway ?? 0;
+  const ofRow = own === undefined ? ofGateway : Math.round(own * 100);
+  const basisPoints = isServed ? (entry.markupBasisPoints ?? 0) : ofRow;
+  return { price: providerPrice && toSalePrice(providerPrice, basisPoints), providerPrice, basisPoints };
+}
+
+function formatPrice({ price, basisPoints }: Sale): string {
   if (price === undefined) return "no price";
   const rates = meterNames.flatMap((name) => {
     const rate = price[name];
     return rate === undefined || name.startsWith("cache") ? [] : [`${name} ${formatRate(rate)}`];
   });
-  const markup = price.markupPercent === undefined ? "" : ` + ${price.markupPercent} %`;
+  const markup = basisPoints === 0 ? "" : ` (with ${formatPercent(basisPoints)} % markup)`;
   return `${rates.join(", ")}${markup}`;
 }
 

@@ -2,6 +2,7 @@ import { accountLabel, formatUsd, GatewayError, type KeyLimits } from "../../con
 import { findCredentials, type HashedCredential, hashCredentials } from "../../dashboard/data/find-credentials.ts";
 import { findLeaked, type LeakedCredential } from "../../identity/index.ts";
 import { type ApiKey, cacheMarksSettings, graceSecondsDefault } from "../../keys/index.ts";
+import { toTerminalLine } from "../../lib/terminal-text.ts";
 import { readKeyCallers, readKeyCosts } from "../../reports/index.ts";
 import { defineCommand, UsageError } from "../command.ts";
 import { exitCodes } from "../exit-codes.ts";
@@ -173,6 +174,12 @@ function toCallerRow({ network, program, requests, firstAt, lastAt, isNew }: Cal
   return [network, name, String(requests), formatMinute(firstAt), formatMinute(lastAt), isNew ? "new" : ""];
 }
 
+function toCallerSentence({ network, program, requests, firstAt, lastAt, isNew }: Caller): string {
+  const name = program === "" ? "" : `, ${program}`;
+  const times = `${formatMinute(firstAt)} to ${formatMinute(lastAt)}`;
+  return `from ${network}${name}: ${requests} ${requests === 1 ? "request" : "requests"}, ${times}${isNew ? ", new" : ""}`;
+}
+
 function toCallerJson({ network, program, requests, firstAt, lastAt, isNew }: Caller) {
   const times = { first_seen_at: toIsoTime(firstAt), last_seen_at: toIsoTime(lastAt) };
   return { network, program, requests, ...times, is_new: isNew };
@@ -234,11 +241,11 @@ async function describeLeaked(
     ...(credential.replacedAt === undefined ? [] : [`replaced ${formatMinute(credential.replacedAt)}`]),
     key?.lastUsedAt === undefined ? "never used" : `last used ${formatMinute(key.lastUsedAt)}`,
     ...(apiKey === undefined ? [] : [`cost ${json.cost_today_usd} USD today, ${json.cost_30_days_usd} USD in 30 days`]),
-    ...callers.slice(0, 10).map((caller) => `from ${toCallerRow(caller).join("  ").trim()}`),
+    ...callers.slice(0, 10).map(toCallerSentence),
     // A secret that was replaced opens nothing, and the key of today is somebody's at work.
     ...(status === "active" && isUsable !== false ? [`to end it: ${end}`] : []),
   ];
-  return { json, text: lines.join("\n  ") };
+  return { json, text: lines.map(toTerminalLine).join("\n  ") };
 }
 
 export const keySet = defineCommand({

@@ -111,13 +111,22 @@ export const requestShow = defineCommand({
       },
       now,
     );
-    const { usage, charge, failed_attempts: attempts, finish_reasons: reasons, cache_miss: miss, ...fields } = json;
+    const {
+      usage,
+      charge,
+      failed_attempts: attempts,
+      finish_reasons: reasons,
+      cache_miss: miss,
+      policies,
+      ...fields
+    } = json;
     const failures = attempts.map(({ provider, status, error, duration_ms: ms }) => {
       return `${provider}: ${error}${status === null ? "" : ` (status ${status})`} after ${ms} ms`;
     });
     const lists = {
       finish_reasons: reasons.join(", "),
       failed_attempts: failures.join("; "),
+      policies: policies.map(toPolicySentence).join("; "),
       cache_miss: miss === null ? "" : describe(miss),
     };
     const shown = Object.entries({ ...fields, ...lists, ...(charge === null && usage) }).filter(
@@ -149,12 +158,26 @@ function toSum({ lines, total_usd, service_tier: tier, above_input_tokens: above
   ];
 }
 
+type PolicyResult = ReturnType<typeof describeRequestDetail<string>>["policies"][number];
+
 type Charge = NonNullable<ReturnType<typeof describeRequestDetail<string>>["charge"]>;
 
 /** Such as `tools (tools[3]), 41200 tokens, $0.12`. */
 function describe({ kind, place, tokens, lost_usd: lost }: NonNullable<ReturnType<typeof describeMiss>>): string {
   const what = place === null ? kind : `${kind} (${place})`;
   return `${what}, ${tokens} tokens${lost === null ? "" : `, $${lost}`}`;
+}
+
+const policyWords: Readonly<Record<PolicyResult["result"], string>> = {
+  allow: "allowed the",
+  deny: "refused the",
+  replace: "replaced text in the",
+  failed: "failed at the",
+};
+
+/** Such as `no-emails replaced text in the answer (email, 2)`. */
+function toPolicySentence({ policy, phase, result, label, count }: PolicyResult): string {
+  return `${policy} ${policyWords[result]} ${phase} (${label === null ? "" : `${label}, `}${count})`;
 }
 
 /** @throws {UsageError} */

@@ -105,13 +105,13 @@ export const usage = defineCommand({
     const toRow = (name: string, account: string | null, figures: Shown) => [
       name,
       ...(hasAccounts ? [account ?? ""] : []),
-      `$${figures.cost_usd}`,
+      toAmount(figures.cost_usd),
       ...(figures.previous === undefined
         ? []
-        : [`$${figures.previous.cost_usd}`, formatChange(figures.previous.change_percent.cost_usd)]),
-      `$${figures.provider_cost_usd}`,
-      `$${figures.earned_usd}`,
-      figures.margin === null ? "–" : `${(figures.margin * 100).toFixed(1)} %`,
+        : [toAmount(figures.previous.cost_usd), formatChange(figures.previous.change_percent.cost_usd)]),
+      toAmount(figures.provider_cost_usd),
+      toAmount(figures.earned_usd),
+      figures.margin === null ? "–" : formatMargin(figures.margin),
       String(figures.requests),
       String(figures.errors),
       String(figures.prompt_tokens),
@@ -129,9 +129,13 @@ export const usage = defineCommand({
       "prompt",
       "completion",
     ];
-    const rows = json.data.map((row) => toRow(row.name ?? (row.value || "–"), row.account, row));
+    const rows = json.data.map((row) => toRow(row.name || row.value || "–", row.account, row));
     const all = optionalNames.has(by) ? `in all, also without ${by.replace("-", " ")}` : "in all";
-    return { json, text: columns([head, ...rows, toRow(all, null, json.total)]) };
+    const { previous } = json.total;
+    const of = `${toMinute(json.from)} until ${toMinute(json.until)} UTC`;
+    const before =
+      previous === undefined ? "" : `; before: ${toMinute(previous.from)} until ${toMinute(previous.until)}`;
+    return { json, text: `${columns([head, ...rows, toRow(all, null, json.total)])}\n\n${of}${before}` };
   },
 });
 
@@ -158,6 +162,18 @@ const toDay = (at: number) => Math.floor(at / hourMs / dayHours);
 
 function toStarts(first: number, last: number): number[] {
   return Array.from({ length: last - first + 1 }, (_, place) => (first + place) * dayHours);
+}
+
+const toMinute = (iso: string) => iso.slice(0, 16).replace("T", " ");
+
+/** What was earned is negative where the free quota paid. */
+function toAmount(usd: string): string {
+  return usd.startsWith("-") ? `−$${usd.slice(1)}` : `$${usd}`;
+}
+
+function formatMargin(margin: number): string {
+  const percent = (Math.abs(margin) * 100).toFixed(1);
+  return `${margin < 0 && Number(percent) > 0 ? "−" : ""}${percent} %`;
 }
 
 function formatChange(percent: number | null): string {

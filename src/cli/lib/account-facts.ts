@@ -1,7 +1,14 @@
-import { formatUsd } from "../../contract/index.ts";
+import { accountLabel, formatUsd } from "../../contract/index.ts";
 import { endOfPeriod, type Store, startOfPeriod } from "../../db/index.ts";
 import { readWalletState } from "../../ledger/index.ts";
-import { findTeamsWithoutAdmin, listBudgets, listPeople, readRoles, readSpentOfBudgets } from "../../tenants/index.ts";
+import {
+  findTeamsWithoutAdmin,
+  listBudgets,
+  listPeople,
+  listTeamsOf,
+  readRoles,
+  readSpentOfBudgets,
+} from "../../tenants/index.ts";
 import { accountOutput, columns, toIsoTime, walletOutput } from "./format.ts";
 import { expectAccount, type OpenedStore } from "./with-store.ts";
 
@@ -21,6 +28,7 @@ export async function readAccountFacts({ store, accounts }: OpenedStore, text: s
     keys_in_force: inForce.length,
     last_used_at: toIsoTime(used.length === 0 ? undefined : Math.max(...used)),
     without_admin: (await findTeamsWithoutAdmin(store, { accountIds: [id] })).length > 0,
+    teams: await readTeams(store, id),
     members: await readMembers(store, id),
     budgets: await readBudgets(store, id, now),
   };
@@ -40,6 +48,25 @@ export async function readMembers(store: Pick<Store, "db">, accountId: string) {
     disabled: isDisabled,
     joined_at: toIsoTime(joinedAt),
   }));
+}
+
+/** The teams of a person, with their roles in them, and those that nobody else administers. */
+async function readTeams(store: Pick<Store, "db">, personId: string) {
+  const teams = await listTeamsOf(store, personId);
+  const alone = new Set((await findTeamsOfOnlyAdmin(store, personId)).map(({ id }) => id));
+  return teams.map((team) => ({
+    id: team.id,
+    name: accountLabel(team),
+    team_role: team.role,
+    only_admin: alone.has(team.id),
+    joined_at: toIsoTime(team.joinedAt),
+  }));
+}
+
+/** The teams that have no admin who can sign in once this person cannot. */
+export async function findTeamsOfOnlyAdmin(store: Pick<Store, "db">, personId: string) {
+  const administered = (await listTeamsOf(store, personId)).filter(({ role }) => role === "admin");
+  return await findTeamsWithoutAdmin(store, { accountIds: administered.map(({ id }) => id), without: personId });
 }
 
 async function readBudgets(store: Store, accountId: string, now: number) {
@@ -65,6 +92,7 @@ async function readBudgets(store: Store, accountId: string, now: number) {
 const budgetsShown = 1000;
 
 const absent: Readonly<Record<string, string>> = {
+  email: "none",
   name: "none",
   role: "no sign-in yet",
   allowed_models: "all",
@@ -72,10 +100,11 @@ const absent: Readonly<Record<string, string>> = {
   last_used_at: "never",
 };
 
-export function formatAccountFacts({ members, budgets, ...facts }: AccountFacts): string {
+export function formatAccountFacts({ teams, members, budgets, ...facts }: AccountFacts): string {
   const toText = (value: unknown) => (Array.isArray(value) ? value.join(", ") : String(value));
   const shown = {
     ...facts,
+    ...(facts.email === null && { role: "none" }),
     ...(facts.verified === false && { verified: "no: somebody only signed up with this e-mail" }),
     billed_afterwards: facts.billed_afterwards ? "yes: a budget replaces the wallet" : "no: the wallet pays",
     without_admin: facts.without_admin ? "yes: make another member admin with modelgate team set" : "no",
@@ -86,8 +115,14 @@ export function formatAccountFacts({ members, budgets, ...facts }: AccountFacts)
     role,
     [...(holder ? ["holder"] : []), ...(disabled ? ["disabled"] : [])].join(", "),
   ]);
+  const ofTeams = teams.map(({ name, team_role: role, only_admin: isOnly }) => [
+    name,
+    role,
+    isOnly ? "the only admin" : "",
+  ]);
   return [
     columns(rows),
+    ...(ofTeams.length === 0 ? [] : [columns([["team", "role", "status"], ...ofTeams])]),
     ...(people.length === 0 ? [] : [columns([["person", "role", "status"], ...people])]),
     ...(budgets.length === 0 ? [] : [formatBudgets(budgets)]),
   ].join("\n\n");

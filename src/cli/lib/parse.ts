@@ -13,7 +13,8 @@ const unitMs = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000, y: 31_5
 const instantMax = 8_640_000_000_000_000;
 
 /** The forms of a time in the future, for help. */
-export const expiryForms = "a duration (30d, 12h, 1y), the last day (2027-01-31), or a time (18:00, 2027-01-31T18:00Z)";
+export const expiryForms =
+  "a duration (30d, 12h, 1y), the last day (2027-01-31), or a time (18:00 of this machine, 2027-01-31T18:00Z)";
 
 /**
  * Reads a duration such as `30d` or `12h`, a UTC day such as `2027-01-31` (its last millisecond), a time of day such as `18:00`

@@ -28,7 +28,7 @@ import { modules } from "../../modules/index.ts";
 import { SecretBox } from "../../providers/index.ts";
 import { type CliContext, type Command, defineCommand, type Flag, type Input, UsageError } from "../command.ts";
 import { columns } from "./format.ts";
-import { readLiveServed } from "./live-state.ts";
+import { readLiveServed, readLiveState } from "./live-state.ts";
 import { expiryForms, parseExpiry, parseModel, readModelNames } from "./parse.ts";
 import { expectAccount, expectRecipient, type OpenedStore, withStore } from "./with-store.ts";
 
@@ -91,7 +91,9 @@ function resourceCommands<Row extends { readonly id: string }, F extends Fields<
         const findProvider = (provider: string) => provider;
         const models = { modelIdOf, countedModelIdOf: modelIdOf, findModel: modelIdOf, findProvider, modelNameOf };
         const readServed = () => readLiveServed(context, config);
-        const deps = { store: opened.store, now: () => now, config, secrets: new SecretBox(config), readServed };
+        const hasPolicy = (policy: string) => readLiveState(config)?.policies.includes(policy);
+        const secrets = new SecretBox(config);
+        const deps = { store: opened.store, now: () => now, config, secrets, readServed, hasPolicy };
         return work({ ...deps, ...models }, opened);
       },
       now,
@@ -178,7 +180,7 @@ function resourceCommands<Row extends { readonly id: string }, F extends Fields<
         run: (context, { args, ...input }) =>
           open(context, input, async (deps, opened) => {
             const flags = input.flags as Readonly<Record<string, string | undefined>>;
-            const names = Object.keys(changeable).map((field) => `--${toFlag(field)}`);
+            const names = Object.entries(changeable).map(([field, declared]) => `--${toFlag(field, declared)}`);
             if (Object.keys(flags).length === 0) {
               throw new UsageError(`Nothing to change, expected one of ${names.join(", ")}`);
             }
@@ -301,7 +303,7 @@ function describe<Row>(field: string, { schema, unit, isWriteOnly }: Field<Row>)
   const text = (texts[0] ?? toWords(field)).replaceAll("`", "");
   const choices = choicesOf(schema);
   if (isWriteOnly === true) return `${text}; - reads it from standard input`;
-  return `${text.replace("null:", "absent:")}${choices === undefined ? "" : `: ${choices.join(", ")}`}`;
+  return `${text.replace(/\bnull(?=[:,])/, "absent")}${choices === undefined ? "" : `: ${choices.join(", ")}`}`;
 }
 
 /** The columns of a list that have something in any row. */
@@ -316,7 +318,7 @@ function toTable(rows: readonly Readonly<Record<string, unknown>>[], hidden: Rea
 
 /** Whether only the gateway that runs can say it: without one, the answer is that it is not known. */
 function isOpenQuestion(field: string): boolean {
-  return field === "is_effective";
+  return field === "is_effective" || field === "is_loaded";
 }
 
 function toCell(field: string, value: unknown): string {

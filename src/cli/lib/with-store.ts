@@ -68,5 +68,5 @@ export async function expectAccount(accounts: Accounts, text: string): Promise<A
   }
   const near = didYouMean(text, all.map(accountLabel));
   const hint = near === undefined ? "see modelgate account list" : `did you mean ${near}?`;
-  throw new GatewayError("not_found", `No account has the id or e-mail ${name}, ${hint}`);
+  throw new GatewayError("not_found", `No account has the id or e-mail ${name}, and no team has this name; ${hint}`);
 }

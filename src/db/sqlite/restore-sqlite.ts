@@ -14,6 +14,7 @@ import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { GatewayError } from "../../contract/index.ts";
 import { StoreError } from "../errors.ts";
+import { expectUsable } from "../migrate.ts";
 import { syncFile } from "./backup-sqlite.ts";
 import { takeServingLock } from "./serving-lock.ts";
 
@@ -42,10 +43,9 @@ export function restoreSqlite(path: string, backup: string, stamp: string): stri
     chmodSync(partial, 0o600);
     // Root restores for the user who runs the gateway.
     const { uid, gid } = statSync(existsSync(file) ? file : dirname(file));
-    if (uid !== userInfo().uid) chownSync(partial, uid, gid);
+    if (uid !== userInfo().uid) for (const made of [partial, lock.path]) chownSync(made, uid, gid);
     syncFile(partial);
-    const previous = existsSync(file) ? `${file}.before-${stamp}` : undefined;
-    if (previous !== undefined && existsSync(previous)) throw new StoreError(`${previous} exists already`);
+    const previous = existsSync(file) ? findFree(`${file}.before-${stamp}`) : undefined;
     if (previous !== undefined) emptyLog(file);
     // The log first: SQLite would apply it to whatever database is there.
     for (const suffix of suffixes.toReversed()) {
@@ -62,6 +62,14 @@ export function restoreSqlite(path: string, backup: string, stamp: string): stri
   }
 }
 
+/** A name that nothing has, also within one second. */
+function findFree(path: string): string {
+  const isFree = (name: string) => suffixes.every((suffix) => !existsSync(name + suffix));
+  let name = path;
+  for (let count = 2; !isFree(name); count++) name = `${path}-${count}`;
+  return name;
+}
+
 /** Writes the log into the database. One that is damaged is kept as it is. */
 function emptyLog(file: string): void {
   try {
@@ -74,13 +82,16 @@ function emptyLog(file: string): void {
 /** A file may be anything, such as a backup that was copied in part. */
 function checkBackup(path: string): void {
   if (!existsSync(path)) throw notRestorable(path, "there is no such file");
+  if (!statSync(path).isFile()) throw notRestorable(path, "it is no file");
   let database: DatabaseSync | undefined;
   try {
     database = new DatabaseSync(path, { readOnly: true });
     const [row] = database.prepare("pragma quick_check(1)").all() as { quick_check: string }[];
-    if (row?.quick_check !== "ok") throw new Error(`it is damaged (${row?.quick_check})`);
+    if (row?.quick_check !== "ok") throw new Error(`it is damaged (${row?.quick_check.replace(/\s+/g, " ")})`);
     const isOurs = database.prepare("select 1 from sqlite_schema where name = 'schema_versions'").get() !== undefined;
     if (!isOurs) throw new Error("it is no database of a gateway");
+    const versions = database.prepare("select version, hash from schema_versions order by version").all();
+    expectUsable(versions as { version: number; hash: string }[], "sqlite");
   } catch (error) {
     throw notRestorable(path, (error as Error).message);
   } finally {

@@ -1,5 +1,5 @@
 import { type Static, type TObject, Type } from "@sinclair/typebox";
-import { cacheMissKinds, formatUsd, nullable, Rate } from "../../contract/index.ts";
+import { cacheMissKinds, formatUsd, nullable, policyResults, Rate } from "../../contract/index.ts";
 import {
   describeCharge,
   describeMargin,
@@ -10,6 +10,7 @@ import {
   type LoggedRequest,
   type RequestDetail,
   readDetail,
+  toPolicyResult,
   toShownVersion,
 } from "../../reports/index.ts";
 import type { AccountNames } from "../../tenants/index.ts";
@@ -82,6 +83,7 @@ export function toRequestDetailJson(
     ignored: more.ignored ?? [],
     lowered: more.lowered ?? {},
     cache_marks: more.cache_marks ?? null,
+    policies: (more.policies ?? []).map(toPolicyResult),
     warnings: seesAll ? (more.warnings ?? []) : [],
     failed_attempts: attempts.map(({ message: words, status = null, ...attempt }) => ({
       ...attempt,
@@ -212,6 +214,16 @@ export const RequestDetailObject = Type.Object({
   ),
   cache_report: nullable(
     Type.String({ description: "The provider's own word on its cache, such as `tools_changed`, if the client asked" }),
+  ),
+  policies: Type.Array(
+    Type.Object({
+      policy: Type.String(),
+      phase: Type.Union([Type.Literal("request"), Type.Literal("answer")]),
+      result: Type.Union(policyResults.map((result) => Type.Literal(result))),
+      label: nullable(Type.String({ description: "The policy's name for what it matched, or why it failed" })),
+      count: Type.Integer(),
+    }),
+    { description: "What policies did, but for those that let everything pass; of calls, not of refused requests" },
   ),
   failed_attempts: Type.Array(
     Type.Object({ provider: Type.String(), status: Whole, error: Type.String(), duration_ms: Type.Integer() }),

@@ -32,7 +32,9 @@ export const policies = defineResource<StoredPolicyRule, typeof policyRuleFields
   derived: {
     object: Type.Literal("organization.policy"),
     model: nullable(Type.String()),
-    is_loaded: nullable(Type.Boolean({ description: "`false`: no file has the policy; `null`: not known" })),
+    is_loaded: nullable(
+      Type.Boolean({ description: "`false`: no file has the policy, so it fails; `null`: not known" }),
+    ),
     created_at: Type.Integer(),
   },
   verbs: ["list", "show", "create", "change", "remove"],
@@ -105,7 +107,7 @@ export const policies = defineResource<StoredPolicyRule, typeof policyRuleFields
     return ({ policy, model, created_at: at }) => ({
       object: "organization.policy",
       model: model === "" ? null : (names.get(model) ?? model),
-      is_loaded: hasPolicy === undefined ? null : hasPolicy(policy),
+      is_loaded: hasPolicy(policy) ?? null,
       created_at: Math.floor(at / 1000),
     });
   },

@@ -28,8 +28,8 @@ export interface ResourceDeps extends Pick<HttpDeps, "store" | "now" | "secrets"
   readonly served?: Served | undefined;
   /** Reads the models that the gateway serves that runs; `undefined` without one. */
   readServed(): Promise<Served | undefined> | Served | undefined;
-  /** Whether a file has the policy of this name; absent where that is not known, as in a command. */
-  readonly hasPolicy?: ((name: string) => boolean) | undefined;
+  /** Whether the gateway that runs has a file with the policy of this name; `undefined` without a gateway. */
+  hasPolicy(name: string): boolean | undefined;
   /** Returns the display name of a model. */
   modelNameOf(id: string): Promise<string> | string;
 }

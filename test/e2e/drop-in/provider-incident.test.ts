@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startProvider } from "../../support/chat-provider.ts";
@@ -126,6 +126,23 @@ test("a re-route to a model that the sandbox answers beside a provider has the e
   expect(stdout).toMatch(/gpt-4\.1-mini +answered by claude-haiku-4-5-\d+ +until \S+$/m);
   await other.stop();
   expect(await listEffects()).toMatch(/claude-haiku-4-5-\d+ .* not known$/m);
+  rmSync(home, { recursive: true });
+});
+
+test("a rule says whether the gateway that runs has the file of its policy, and without one that it is not known", async () => {
+  const home = mkdtempSync(join(tmpdir(), "modelgate-policy-"));
+  const other = await startGateway({ env: { SANDBOX: "on" }, home });
+  const runThere = (...args: string[]) => runAt(home, args);
+  const list = async () => (await runThere("policy", "list")).stdout;
+  const made = await runThere("policy", "create", "--policy", "calm", "--order", "1", "--on-failure", "open", "--json");
+  expect(JSON.parse(made.stdout)).toMatchObject({ policy: "calm", is_loaded: false });
+  expect(await list()).toMatch(/ calm .* no$/m);
+  const code = `import { definePolicy } from "modelgate/plugin";
+    export default definePolicy({ name: "calm", version: "1", request: () => ({ result: "allow" }) });`;
+  writeFileSync(join(home, "plugins", "calm.ts"), code);
+  await until(async () => / calm .* yes$/m.test(await list()));
+  await other.stop();
+  expect(await list()).toMatch(/ calm .* not known$/m);
   rmSync(home, { recursive: true });
 });
 

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import {
+  chownSync,
   closeSync,
   copyFileSync,
   existsSync,
@@ -7,8 +8,11 @@ import {
   openSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
+  renameSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
   writeSync,
 } from "node:fs";
@@ -155,6 +159,53 @@ describe("modelgate restore", () => {
     expect([statSync(file).mode & 0o777, existsSync(target)]).toEqual([0o600, true]);
   });
 
+  test("keeps each database that was there, also within one second", async () => {
+    const { bench, target, store } = await homeWithCall();
+    await bench.run("backup", target);
+    await store.close();
+    const previous: string[] = [];
+    for (let count = 0; count < 3; count++) {
+      previous.push((await bench.json<{ previous: string }>("restore", target)).previous);
+    }
+    const first = `${getDatabaseFile(bench)}.before-20261121T100000Z`;
+    expect(previous).toEqual([first, `${first}-2`, `${first}-3`]);
+    expect(previous.map(existsSync)).toEqual([true, true, true]);
+  });
+
+  test("is refused while a gateway serves from the same database by another path", async () => {
+    const { bench, folder, target, store } = await homeWithCall();
+    await bench.run("backup", target);
+    await store.close();
+    const file = getDatabaseFile(bench);
+    renameSync(file, join(folder, "data.sqlite"));
+    symlinkSync(join(folder, "data.sqlite"), file);
+    const serving = await openStore({ file });
+    expect(serving.lockForServing?.()).toBe(true);
+    expect(await bench.run("restore", target)).toMatchObject({
+      code: 5,
+      stderr: expect.stringContaining("a gateway serves from it; stop it first"),
+    });
+    await serving.close();
+    const { previous } = await bench.json<{ previous: string }>("restore", target);
+    expect(previous).toStartWith(join(folder, "data.sqlite.before-"));
+    expect(readlinkSync(file)).toBe(join(folder, "data.sqlite"));
+  });
+
+  test("as root gives the user of the home all files that it makes", async () => {
+    if (process.getuid?.() !== 0) return console.log("Not run: only root gives files to other users");
+    const { bench, target, store } = await homeWithCall();
+    await bench.run("backup", target);
+    await store.close();
+    const next = makeHome();
+    chownSync(next.bench.home, 12_345, 12_345);
+    await next.bench.json("restore", target);
+    const owners = readdirSync(next.bench.home).map((name) => [name, statSync(join(next.bench.home, name)).uid]);
+    expect(owners.toSorted()).toEqual([
+      ["modelgate.db", 12_345],
+      ["modelgate.lock", 12_345],
+    ]);
+  });
+
   test("into a home without a database makes it", async () => {
     const { bench, target, store } = await homeWithCall();
     await bench.run("backup", target);
@@ -192,7 +243,12 @@ describe("modelgate restore", () => {
     writeFileSync(half, readFileSync(target).subarray(0, 20_000));
     const other = join(folder, "other.db");
     new DatabaseSync(other).exec("create table t (a)");
-    for (const wrong of [text, half, other, join(folder, "none.db"), file]) {
+    const newer = join(folder, "newer.db");
+    copyFileSync(target, newer);
+    new DatabaseSync(newer).exec("insert into schema_versions (version, hash, applied_at) values (99, 'x', 0)");
+    const damaged = join(folder, "damaged.db");
+    writeFileSync(damaged, readFileSync(target).fill(255, 200_000, 260_000));
+    for (const wrong of [text, half, other, newer, damaged, folder, join(folder, "none.db"), file]) {
       const { code, stderr } = await bench.run("restore", wrong);
       expect([code, stderr]).toEqual([2, expect.stringMatching(/^Cannot restore \S+: [^\n]+\n$/)]);
     }

@@ -119,7 +119,7 @@ test("usage is told by account, model and others, for days that end today", asyn
     ["acme-1", "2.5", 3],
     ["acme-2", "1", 1],
   ]);
-  expect((await bench.run(...models, "--limit", "1")).stdout.split("\n")).toHaveLength(4);
+  expect((await bench.run(...models, "--limit", "1")).stdout.split("\n")).toHaveLength(6);
   const month = await bench.json<Figures & { from: string; until: string }>("usage", "--month", "2026-11");
   expect([month.from, month.until]).toEqual(["2026-11-01T00:00:00.000Z", new Date(benchNow).toISOString()]);
   expect(names(month)).toEqual([
@@ -144,6 +144,9 @@ test("usage is told by account, model and others, for days that end today", asyn
   const short = await bench.json<Compared>("usage", "--compare", "--days", "2", "--by", "model");
   expect(short.total.previous).toMatchObject({ cost_usd: "0", change_percent: { cost_usd: null } });
   expect((await bench.run("usage", "--compare", "--days", "4")).stdout).toMatch(/in all.*\$2\.5 +\$10 +−75\.0 %/);
+  expect((await bench.run("usage", "--compare", "--days", "4")).stdout).toEndWith(
+    "\n\n2026-11-18 00:00 until 2026-11-21 10:00 UTC; before: 2026-11-14 00:00 until 2026-11-17 11:00\n",
+  );
   for (const wrong of [
     ["--by", "nothing"],
     ["--days", "0"],
@@ -155,6 +158,27 @@ test("usage is told by account, model and others, for days that end today", asyn
   ]) {
     expect([wrong, (await bench.run("usage", ...wrong)).code]).toEqual([wrong, 2]);
   }
+});
+
+test("a change of a re-route without a flag names the flags that the command has", async () => {
+  const { stderr } = await bench.run("reroute", "change", "rr_1");
+  expect(stderr).toBe("Nothing to change, expected one of --to-model, --until\n");
+});
+
+test("usage shows what the free quota cost the operator, and requests that name no model", async () => {
+  const { id } = await bench.json<{ id: string }>("account", "show", "ada@example.org");
+  const day = Math.floor(benchNow / 86_400_000) * 24;
+  const sums: Record<string, number> = { requests: 1, cost_nanodollars: 29_800, provider_cost_nanodollars: 29_800 };
+  const figures = figureColumns.map((name) => sums[name] ?? 0);
+  await withStore(readConfig({ MODELGATE_HOME: bench.home }), ({ store }) =>
+    store.addUsage([
+      { key: [24, "call", day, id, "key1", "", "acme", 200, ""], figures },
+      { key: [24, "call", day, "", "", "", "acme", 200, ""], figures },
+    ]),
+  );
+  const { stdout } = await bench.run("usage", "--by", "model");
+  expect(stdout).toMatch(/^– +\$0\.0000298 +\$0\.0000298 +−\$0\.0000298 +–/m);
+  expect(stdout).not.toContain("$-");
 });
 
 test("a list of keys without a match does not say that there are none, and a check of a wrong port names PORT", async () => {

@@ -68,7 +68,7 @@ describe("an error of --json is one JSON object on standard error", () => {
     const absent = { ...refused, exit: 3, code: "not_found" };
     expect(await fail(made, "account", "show", "adda@example.org", "--json")).toEqual({
       ...absent,
-      message: `No account has the id or e-mail "adda@example.org", did you mean ${email}?`,
+      message: `No account has the id or e-mail "adda@example.org", and no team has this name; did you mean ${email}?`,
     });
     expect(await fail(made, "key", "revoke", "nokey", "--json")).toEqual(absent);
     expect(await fail(made, "limit", "remove", "none", "--json")).toEqual(absent);

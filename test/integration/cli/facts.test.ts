@@ -32,6 +32,8 @@ describe("help", () => {
       expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
       expect(stdout).toContain(`Usage: modelgate ${name}`);
       expect(stdout).toContain(`Example: modelgate ${command.example}`);
+      // A value of JSON, which no flag takes.
+      expect(stdout).not.toMatch(/\bnull\b/);
       for (const flag of [...Object.keys(command.flags), "json", "help"]) expect(stdout).toContain(`--${flag}`);
     },
   );
@@ -157,6 +159,26 @@ describe("models", () => {
     const made = bench({ plugins });
     await made.json("models");
     expect(readdirSync(made.home)).not.toContain("modelgate.db");
+  });
+
+  test("shows the price at which accounts buy, and says what markup is in it", async () => {
+    const price = { inputToken: { usd: "1", per: 1_000_000 }, markupPercent: 50 };
+    const rows = [makeRow(), makeRow({ id: "acme-2", price })];
+    const made = bench({ plugins: [makePlugin("acme", rows), makePlugin("other", [makeRow({ id: "other-1" })])] });
+    expect((await bench().run("models")).stdout).not.toContain("Prices are what");
+    await made.json("markup", "create", "--markup-percent", "10");
+    await made.json("markup", "create", "--provider", "acme", "--markup-percent", "20");
+    const { stdout } = await made.run("models");
+    expect(stdout).toContain("inputToken $0.12/M, outputToken $0.48/M (with 20 % markup)");
+    expect(stdout).toContain("inputToken $1.5/M (with 50 % markup)");
+    expect(stdout).toContain("inputToken $0.11/M, outputToken $0.44/M (with 10 % markup)");
+    expect(stdout).toContain("\n\nPrices are what accounts without a markup of their own pay");
+    const [sold] = await made.json<object[]>("models");
+    expect(sold).toMatchObject({
+      price: { inputToken: { usd: "0.12", per: 1_000_000 } },
+      provider_price: { inputToken: { usd: "0.10", per: 1_000_000 } },
+      markup_percent: "20",
+    });
   });
 
   test("shows the price with its unit", async () => {

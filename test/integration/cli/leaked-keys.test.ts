@@ -65,7 +65,9 @@ describe("key callers", () => {
       { network: "203.0.113.0/24", program: "OpenAI/Python", is_new: false },
     ]);
     input = made.key;
-    expect((await bench.run("key", "find")).stdout).toContain("from 45.9.148.0/24");
+    expect((await bench.run("key", "find")).stdout).toContain(
+      "\n  from 45.9.148.0/24: 1 request, 2026-11-21 09:59 to 2026-11-21 09:59, new\n",
+    );
     expect((await bench.run("key", "callers", "unknown1")).code).not.toBe(0);
   });
 });

@@ -172,7 +172,11 @@ describe("ledger export", () => {
       2,
     ],
     [[...span, "--format", "xml"], "Cannot write --format xml, expected csv or jsonl", 2],
-    [[...span, "--account", "nobody"], 'No account has the id or e-mail "nobody", see modelgate account list', 3],
+    [
+      [...span, "--account", "nobody"],
+      'No account has the id or e-mail "nobody", and no team has this name; see modelgate account list',
+      3,
+    ],
   ])("refuses %j with one sentence", async (flags, sentence, code) => {
     expect(await bench.run("ledger", "export", ...flags)).toEqual({ code, stdout: "", stderr: `${sentence}\n` });
   });

@@ -56,6 +56,40 @@ describe("account", () => {
     expect(entries.filter(({ action }) => action === "account.disabled")).toHaveLength(2);
   });
 
+  test("show lists the teams of its person, and disable names those that lose their only admin", async () => {
+    const team = (name: string) => bench.json<{ id: string }>("team", "create", "--name", name, "--person", email);
+    await bench.run("account", "password", email);
+    const search = await team("Search");
+    const shared = await team("Shared");
+    await bench.run("account", "create", "--email", "ben@example.org");
+    await bench.run("account", "password", "ben@example.org");
+    const config = readConfig({ MODELGATE_HOME: bench.home });
+    await withStore(config, async ({ store: { db } }) => {
+      const ben = db.selectFrom("users").innerJoin("accounts", "accounts.id", "users.account_id").select("users.id");
+      const { id: userId } = await ben.where("accounts.email", "=", "ben@example.org").executeTakeFirstOrThrow();
+      const joined = { account_id: shared.id, user_id: userId, role: "admin" as const, joined_at: 0 };
+      await db.insertInto("memberships").values(joined).execute();
+    });
+    const teams = [
+      { id: search.id, name: "Search", team_role: "admin", only_admin: true, joined_at: expect.any(String) },
+      { id: shared.id, name: "Shared", team_role: "admin", only_admin: false, joined_at: expect.any(String) },
+    ];
+    expect(await bench.json("account", "show", email)).toMatchObject({ teams });
+    const { stdout } = await bench.run("account", "show", email);
+    const ofTeam = (await bench.run("team", "show", "Search")).stdout;
+    expect(ofTeam).toMatch(/^email +none$/m);
+    expect(ofTeam).toMatch(/^role +none$/m);
+    expect(stdout).toMatch(/^team +role +status\nSearch +admin +the only admin\nShared +admin *$/m);
+    const disabled = await bench.run("account", "disable", email);
+    expect(disabled.stdout).toContain(
+      `\nSearch: No admin can sign in; make another member admin with modelgate team set ${search.id} --person P --role admin\n`,
+    );
+    expect(disabled.stdout).not.toContain("Shared");
+    expect(await bench.json("account", "disable", email)).toMatchObject({
+      teams_without_admin: [{ id: search.id, name: "Search" }],
+    });
+  });
+
   test.each(["invite", "password", "disable", "enable"])(
     "%s of an unknown account is refused, naming a similar one",
     async (command) => {

@@ -65,7 +65,7 @@ describe.each(engineNames)("%s engine", (name) => {
       const error = (await errorOf(pay(made, 1))) as GatewayError;
       expect([error.code, error.status, error.retryAfterMs]).toEqual(["budget_exceeded", 403, 31 * dayMs]);
       expect(error.message).toBe(
-        "Monthly budget of this key reached: 0.0000001 USD, 0.000000095 USD spent and 0.000000005 USD held by running calls, and this request needs up to 0.000000001 USD; it resets at 2026-02-01T00:00:00.000Z; raise the budget, or use another key or a free model",
+        "Monthly budget of this key reached: 0.0000001 USD (set for this key), 0.000000095 USD spent and 0.000000005 USD held by running calls, and this request needs up to 0.000000001 USD; it resets at 2026-02-01T00:00:00.000Z; raise the budget, or use another key or a free model",
       );
       await made.ledger.settle(createSettlement(last.callId, { costNanodollars: 12 }));
       expect(await budgetOf(made)).toEqual({

@@ -34,7 +34,7 @@ const rows: Row[] = [
     calls: 1,
     code: "budget_exceeded",
     status: 403,
-    says: "Monthly budget of this key reached: 0.00000001 USD, 0 USD spent and 0.00000001 USD held by running calls, and this request needs up to 0.000000001 USD; it resets at 2026-02-01T00:00:00.000Z",
+    says: "Monthly budget of this key reached: 0.00000001 USD (set for this key), 0 USD spent and 0.00000001 USD held by running calls, and this request needs up to 0.000000001 USD; it resets at 2026-02-01T00:00:00.000Z",
     retryAfterMs: 31 * dayMs,
     frees: "end",
   },

@@ -76,6 +76,40 @@ describe.each(engineNames)("%s engine", (engine) => {
     return made;
   }
 
+  test("a refusal says whether the budget is everybody's or somebody's own", async () => {
+    const made = await fixture();
+    const none = { limitNanodollars: 0, period: "day" } as const;
+    const says = async (budget: Omit<Budget, "id" | "limitNanodollars" | "period">, fields: AdmissionFields = {}) => {
+      const budgets = [{ id: "bud_1", ...none, ...budget }];
+      const { message } = await refusal(pay(made, 1, { endUser: "ada", ...fields, budgets }));
+      return message.slice(0, message.indexOf(","));
+    };
+    const gateway = { isOfGateway: true } as const;
+    expect([
+      await says({ subject: "account" }),
+      await says({ subject: "account", ...gateway }),
+      await says({ subject: "team", ...gateway }),
+      await says({ subject: "key", name: "key_1" }, { keyId: "key_1" }),
+      await says({ subject: "key" }),
+      await says({ subject: "key", ...gateway }),
+      await says({ subject: "end_user", name: "ada" }),
+      await says({ subject: "end_user", keyId: "key_1" }, { keyId: "key_1" }),
+      await says({ subject: "end_user", ...gateway }),
+      await says({ subject: "end_user", name: "ada", ...gateway }),
+    ]).toEqual([
+      "Daily budget of this account reached: 0 USD (set for this account)",
+      "Daily budget of this account reached: 0 USD (set for each account)",
+      "Daily budget of this team reached: 0 USD (set for each team)",
+      "Daily budget of this key reached: 0 USD (set for this key)",
+      "Daily budget of this key reached: 0 USD (set for each key of this account)",
+      "Daily budget of this key reached: 0 USD (set for each key of every account)",
+      'Daily budget of end user "ada" reached: 0 USD (set for this end user of this account)',
+      'Daily budget of end user "ada" reached: 0 USD (set for each end user of this key)',
+      'Daily budget of end user "ada" reached: 0 USD (set for each end user of every account)',
+      'Daily budget of end user "ada" reached: 0 USD (set for this end user of every account)',
+    ]);
+  });
+
   describe("a budget of each end user", () => {
     test("binds each by itself, and those that are not named together", async () => {
       const budgets = [eachUser];
@@ -86,7 +120,7 @@ describe.each(engineNames)("%s engine", (engine) => {
       const ofUser = await refusal(pay(made, 1, { budgets, endUser: "ada" }));
       expect([ofUser.code, ofUser.status, ofUser.retryAfterMs]).toEqual(["budget_exceeded", 403, dayMs]);
       expect(ofUser.message).toBe(
-        'Daily budget of end user "ada" reached: 0.0000001 USD, 0.0000001 USD spent and 0 USD held by running calls, and this request needs up to 0.000000001 USD; it resets at 2026-01-02T00:00:00.000Z; raise the budget, or use a free model',
+        'Daily budget of end user "ada" reached: 0.0000001 USD (set for each end user of this account), 0.0000001 USD spent and 0 USD held by running calls, and this request needs up to 0.000000001 USD; it resets at 2026-01-02T00:00:00.000Z; raise the budget, or use a free model',
       );
       expect((await refusal(pay(made, 1, { budgets }))).message).toContain("of requests without end user reached");
       expect((await pay(made, 60, { budgets, endUser: "ben" })).heldNanodollars).toBe(40);
@@ -126,7 +160,9 @@ describe.each(engineNames)("%s engine", (engine) => {
       const raised = [eachUser, { ...ofAda, raise: { nanodollars: 50, until: newYear + 1000 } }];
       expect((await pay(made, 90, { budgets: raised, endUser: "ada" })).heldNanodollars).toBe(50);
       made.clock.time += 1000;
-      expect((await refusal(pay(made, 1, { budgets: raised, endUser: "ada" }))).message).toContain("0.0000003 USD, ");
+      expect((await refusal(pay(made, 1, { budgets: raised, endUser: "ada" }))).message).toContain(
+        "0.0000003 USD (set for this end user of this account), ",
+      );
     });
 
     test("costs a call that is free nothing, and writes nothing for names that spent nothing", async () => {

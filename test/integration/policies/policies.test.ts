@@ -2,11 +2,13 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:tes
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { commandLine } from "../../../src/audit/index.ts";
+import { createAdminKey } from "../../../src/keys/index.ts";
 import { createLog } from "../../../src/observability/log.ts";
 import { createPolicyRule, eachAccount, listPolicyRules, removePolicyRule } from "../../../src/tenants/index.ts";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
 import { enterAs } from "../../support/session-cookie.ts";
 import { until } from "../../support/until.ts";
+import { makeBench } from "../cli/fixture.ts";
 
 const word = "Falcon";
 const said = `The project ${word} begins on Monday, and ${word}s fly.`;
@@ -234,6 +236,24 @@ async function rowOf(id: string) {
   return { ...row, id, detail: JSON.parse((row as unknown as { detail: string | null }).detail ?? "{}") };
 }
 
+/** What policies did in the last call: on the dashboard, by the management API, and in the text of the command. */
+async function readShown() {
+  const origin = new URL(gateway.baseUrl).origin;
+  const accountId = (await gateway.app.accounts.find("test@example.org"))?.id as string;
+  const cookie = await enterAs(gateway.store, { accountId, role: "member" }, Date.now());
+  const read = async (path: string, headers: Record<string, string>) =>
+    (await (await fetch(`${origin}${path}`, { headers })).json()) as { policies: unknown; data: { id: string }[] };
+  const newest = await read("/dashboard/api/requests?status=ok", { cookie });
+  const id = newest.data[0]?.id as string;
+  const { key } = await createAdminKey(gateway.store, by, { name: "test", scopes: ["usage:read"] }, Date.now());
+  const [page, api] = await Promise.all([
+    read(`/dashboard/api/requests/${id}`, { cookie }),
+    read(`/api/v1/organization/requests/${id}`, { authorization: `Bearer ${key}` }),
+  ]);
+  const { stdout } = await makeBench({ env: { MODELGATE_HOME: gateway.home } }).run("request", "show", id);
+  return [page.policies, api.policies, stdout.split("\n").flatMap((line) => /^policies +(.*)$/.exec(line)?.[1] ?? [])];
+}
+
 describe.each(protocols)("an answer by the protocol %s", (protocol) => {
   const { refused, finished } = clients[protocol];
 
@@ -250,6 +270,8 @@ describe.each(protocols)("an answer by the protocol %s", (protocol) => {
       expect(Number(charged)).toBeGreaterThan(0);
     }
     await until(() => lines.filter((line) => line.includes(`"result":"deny"`)).length === 2);
+    const shown = [{ policy: `block-${protocol}`, phase: "answer", result: "deny", label: "project", count: 1 }];
+    expect(await readShown()).toEqual([shown, shown, [`block-${protocol} refused the answer (project, 1)`]]);
     expect(lines.join("\n")).not.toContain(word);
   });
 

@@ -142,6 +142,7 @@ function Detail({ detail, isAdmin }: { detail: RequestDetail; isAdmin: boolean }
         <Fact name="Ignored fields">{ignored.join(", ") || null}</Fact>
         <Fact name="Lowered fields">{toPairs(lowered)}</Fact>
         <Fact name="Cache marks">{detail.cache_marks && cacheMarks[detail.cache_marks]}</Fact>
+        <Fact name="Policies">{detail.policies.map(toPolicySentence).join("; ") || null}</Fact>
         <Fact name="Node">{detail.node}</Fact>
       </dl>
       {detail.charge !== null && <ChargeSum charge={detail.charge} changedBy={detail.price_changed_by} />}
@@ -170,6 +171,18 @@ const cacheMarks: Readonly<Record<NonNullable<RequestDetail["cache_marks"]>, str
   losing: "Stopped for a day: they cost more than they saved",
   refused: "Refused by the provider",
 };
+
+const policyWords: Readonly<Record<RequestDetail["policies"][number]["result"], string>> = {
+  allow: "allowed the",
+  deny: "refused the",
+  replace: "replaced text in the",
+  failed: "failed at the",
+};
+
+/** Such as `no-emails replaced text in the answer (email, 2)`. */
+function toPolicySentence({ policy, phase, result, label, count }: RequestDetail["policies"][number]): string {
+  return `${policy} ${policyWords[result]} ${phase} (${label === null ? "" : `${label}, `}${count})`;
+}
 
 /** The client's request, as far as the log knows it: the prompt is not kept. */
 function toCurl({ model, model_name: name }: RequestDetail, baseUrl: string): string {

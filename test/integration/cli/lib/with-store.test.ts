@@ -34,7 +34,7 @@ describe("account", () => {
     };
     expect(await bench.json("account", "list")).toEqual([shown]);
     const ofKeys = { keys: 0, keys_in_force: 0, last_used_at: null };
-    const ofPeople = { billed_afterwards: false, without_admin: false, members: [], budgets: [] };
+    const ofPeople = { billed_afterwards: false, without_admin: false, teams: [], members: [], budgets: [] };
     const whole = { ...shown, balance_usd: "0", held_usd: "0", ...ofKeys, ...ofPeople };
     expect(await bench.json("account", "show", id)).toEqual(whole);
     expect(await bench.json("account", "show", email)).toEqual(whole);
@@ -60,7 +60,9 @@ describe("account", () => {
     await create();
     const { code, stderr } = await bench.run(...argv);
     expect(code).toBe(3);
-    expect(stderr).toBe(`No account has the id or e-mail "adda@example.org", did you mean ${email}?\n`);
+    expect(stderr).toBe(
+      `No account has the id or e-mail "adda@example.org", and no team has this name; did you mean ${email}?\n`,
+    );
   });
 });
 
