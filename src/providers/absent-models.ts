@@ -118,9 +118,18 @@ function listNames(plugins: readonly ProviderPlugin[]): string {
 
 /** Says why a provider answers no calls of its models; `undefined` if it does, or the sandbox in its place. */
 export function explainUnserved(plugin: ProviderPlugin, status: PluginStatus | undefined): string | undefined {
-  if (status === "disabled") return "its provider is disabled";
-  if (status === "no_models") return "its provider has not listed its models";
-  if (status !== "no_credential") return undefined;
-  const set = plugin.environment === false ? "" : `set ${nameKeyVariables(plugin)} or `;
-  return `no key: ${set}store a key`;
+  switch (status) {
+    case "serving":
+    case "previous":
+    case "sandbox":
+      return undefined;
+    case "disabled":
+      return "its provider is disabled";
+    case "no_models":
+      return "its provider has not listed its models";
+    case "no_credential":
+      return plugin.environment === false ? "store a key" : `set ${nameKeyVariables(plugin)} or store a key`;
+    default:
+      return "its provider cannot be used now";
+  }
 }

@@ -8,6 +8,7 @@ import {
   formatBudgets,
   readAccountFacts,
   readMembers,
+  toMemberRows,
   withoutAdmin,
 } from "../lib/account-facts.ts";
 import { columns, formatLink } from "../lib/format.ts";
@@ -38,11 +39,7 @@ export const teamList = defineCommand({
       return { people, invitations, without_admin: orphans.length > 0 };
     });
     const rows = [
-      ...json.people.map(({ email, team_role, holder, disabled }) => [
-        email,
-        team_role,
-        [...(holder ? ["holder"] : []), ...(disabled ? ["disabled"] : [])].join(", "),
-      ]),
+      ...toMemberRows(json.people),
       ...json.invitations.map(({ email, team_role, expires_at }) => [
         email ?? "anybody with the link",
         team_role,

@@ -50,6 +50,15 @@ export async function readMembers(store: Pick<Store, "db">, accountId: string) {
   }));
 }
 
+/** The rows of a table of people: e-mail, role, status. */
+export function toMemberRows(members: AccountFacts["members"]): string[][] {
+  return members.map(({ email, team_role: role, holder, disabled }) => [
+    email,
+    role,
+    [...(holder ? ["holder"] : []), ...(disabled ? ["disabled"] : [])].join(", "),
+  ]);
+}
+
 /** The teams of a person, with their roles in them, and those that nobody else administers. */
 async function readTeams(store: Pick<Store, "db">, personId: string) {
   const teams = await listTeamsOf(store, personId);
@@ -110,11 +119,7 @@ export function formatAccountFacts({ teams, members, budgets, ...facts }: Accoun
     without_admin: facts.without_admin ? "yes: make another member admin with modelgate team set" : "no",
   };
   const rows = Object.entries(shown).map(([name, value]) => [name, toText(value ?? absent[name] ?? "default")]);
-  const people = members.map(({ email, team_role: role, holder, disabled }) => [
-    email,
-    role,
-    [...(holder ? ["holder"] : []), ...(disabled ? ["disabled"] : [])].join(", "),
-  ]);
+  const people = toMemberRows(members);
   const ofTeams = teams.map(({ name, team_role: role, only_admin: isOnly }) => [
     name,
     role,

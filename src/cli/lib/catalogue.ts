@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
-import { type Config, getDatabaseFile, nameKeyVariables } from "../../config/index.ts";
+import { type Config, getDatabaseFile } from "../../config/index.ts";
 import { createLog } from "../../observability/log.ts";
 import type { Model, ProviderPlugin } from "../../provider/index.ts";
-import { type PluginSnapshot, ProviderSettings } from "../../providers/index.ts";
+import { explainUnserved, type PluginSnapshot, ProviderSettings } from "../../providers/index.ts";
 import { openPluginManager } from "../../providers/open-plugin-manager.bun.ts";
 import type { CliContext } from "../command.ts";
 import { withStore } from "./with-store.ts";
@@ -54,11 +54,8 @@ export async function readProviderSettings(config: Config): Promise<ProviderSett
 
 /** Describes what serves a plugin's models: the plugin, the sandbox, or why nothing does. */
 export function getServedBy(plugin: ProviderPlugin, { states }: Pick<PluginSnapshot, "states">): string {
-  const { name } = plugin;
-  const status = states.find((state) => state.name === name)?.status;
-  if (status === "serving" || status === "previous") return name;
-  if (status === "sandbox") return "sandbox";
-  if (status === "disabled") return "no: it is disabled";
-  if (status === "no_models") return "no: it has not listed its models";
-  return plugin.environment === false ? "no: it has no key" : `no: set ${nameKeyVariables(plugin)}`;
+  const status = states.find(({ name }) => name === plugin.name)?.status;
+  const reason = explainUnserved(plugin, status);
+  if (reason !== undefined) return `no: ${reason}`;
+  return status === "sandbox" ? "sandbox" : plugin.name;
 }

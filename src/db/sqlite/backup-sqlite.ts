@@ -60,14 +60,18 @@ function copyInto(file: string, target: string): void {
 function checkCopy(path: string): void {
   const database = new DatabaseSync(path, { readOnly: true });
   try {
-    const [row] = database.prepare("pragma quick_check(1)").all() as { quick_check: string }[];
-    if (row?.quick_check === "ok") return;
-    throw new StoreError(
-      `Cannot back up the database: the copy is damaged, and so may the database be (${row?.quick_check})`,
-    );
+    const damage = findDamage(database);
+    if (damage === undefined) return;
+    throw new StoreError(`Cannot back up the database: the copy is damaged, and so may the database be (${damage})`);
   } finally {
     database.close();
   }
+}
+
+/** The first damage that SQLite finds in a database, on one line; `undefined` if it is whole. */
+export function findDamage(database: DatabaseSync): string | undefined {
+  const [row] = database.prepare("pragma quick_check(1)").all() as { quick_check: string }[];
+  return row?.quick_check === "ok" ? undefined : String(row?.quick_check).replace(/\s+/g, " ");
 }
 
 /** Writes a file, or the names in a folder, to the disk. */

@@ -15,7 +15,7 @@ import { DatabaseSync } from "node:sqlite";
 import { GatewayError } from "../../contract/index.ts";
 import { StoreError } from "../errors.ts";
 import { expectUsable } from "../migrate.ts";
-import { syncFile } from "./backup-sqlite.ts";
+import { findDamage, syncFile } from "./backup-sqlite.ts";
 import { takeServingLock } from "./serving-lock.ts";
 
 /** Endings of the files of a database. SQLite would apply the log of the old database to the restored one. */
@@ -47,11 +47,13 @@ export function restoreSqlite(path: string, backup: string, stamp: string): stri
     syncFile(partial);
     const previous = existsSync(file) ? findFree(`${file}.before-${stamp}`) : undefined;
     if (previous !== undefined) emptyLog(file);
-    // The log first: SQLite would apply it to whatever database is there.
-    for (const suffix of suffixes.toReversed()) {
-      if (previous !== undefined && existsSync(file + suffix)) renameSync(file + suffix, previous + suffix);
+    if (previous !== undefined) move(file, previous);
+    try {
+      renameSync(partial, file);
+    } catch (error) {
+      if (previous !== undefined) move(previous, file);
+      throw error;
     }
-    renameSync(partial, file);
     syncFile(dirname(file));
     return previous;
   } catch (error) {
@@ -59,6 +61,13 @@ export function restoreSqlite(path: string, backup: string, stamp: string): stri
     throw new StoreError(`Cannot restore ${file}: ${(error as Error).message}`, error);
   } finally {
     lock.release();
+  }
+}
+
+/** Renames a database, its log first: SQLite would apply that to whatever database is there. */
+function move(from: string, to: string): void {
+  for (const suffix of suffixes.toReversed()) {
+    if (existsSync(from + suffix)) renameSync(from + suffix, to + suffix);
   }
 }
 
@@ -86,8 +95,8 @@ function checkBackup(path: string): void {
   let database: DatabaseSync | undefined;
   try {
     database = new DatabaseSync(path, { readOnly: true });
-    const [row] = database.prepare("pragma quick_check(1)").all() as { quick_check: string }[];
-    if (row?.quick_check !== "ok") throw new Error(`it is damaged (${row?.quick_check.replace(/\s+/g, " ")})`);
+    const damage = findDamage(database);
+    if (damage !== undefined) throw new Error(`it is damaged (${damage})`);
     const isOurs = database.prepare("select 1 from sqlite_schema where name = 'schema_versions'").get() !== undefined;
     if (!isOurs) throw new Error("it is no database of a gateway");
     const versions = database.prepare("select version, hash from schema_versions order by version").all();

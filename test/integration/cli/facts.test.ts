@@ -132,9 +132,9 @@ describe("models", () => {
 
   test.each([
     [{}, ["sandbox", "sandbox"]],
-    [{ HOST: "0.0.0.0" }, ["no: set ACME_API_KEY", "no: set OTHER_API_KEY"]],
-    [{ SANDBOX: "off" }, ["no: set ACME_API_KEY", "no: set OTHER_API_KEY"]],
-    [{ ACME_API_KEY: "k" }, ["acme", "no: set OTHER_API_KEY"]],
+    [{ HOST: "0.0.0.0" }, ["no: set ACME_API_KEY or store a key", "no: set OTHER_API_KEY or store a key"]],
+    [{ SANDBOX: "off" }, ["no: set ACME_API_KEY or store a key", "no: set OTHER_API_KEY or store a key"]],
+    [{ ACME_API_KEY: "k" }, ["acme", "no: set OTHER_API_KEY or store a key"]],
     [{ ACME_API_KEY: "k", SANDBOX: "on", HOST: "0.0.0.0" }, ["acme", "sandbox"]],
   ])("says who answers under %j", async (env, expected) => {
     expect(await served(env as Record<string, string>)).toEqual(expected);
@@ -146,13 +146,13 @@ describe("models", () => {
     const list = async () => (await made.json<{ served: string }[]>("models")).map((row) => row.served);
     secrets.push("stored-secret-0123");
     await made.json("provider", "key", "set", "acme");
-    expect(await list()).toEqual(["acme", "no: set OTHER_API_KEY"]);
+    expect(await list()).toEqual(["acme", "no: set OTHER_API_KEY or store a key"]);
     expect((await made.json<PluginState[]>("plugin", "list")).map(({ status, keys }) => [status, keys])).toEqual([
       ["serving", 1],
       ["no_credential", 0],
     ]);
     await made.json("provider", "set", "acme", "--enabled", "no");
-    expect(await list()).toEqual(["no: it is disabled", "no: set OTHER_API_KEY"]);
+    expect(await list()).toEqual(["no: its provider is disabled", "no: set OTHER_API_KEY or store a key"]);
   });
 
   test("creates no database to list them", async () => {

@@ -114,10 +114,10 @@ describe.each(forms)("commands beside a running gateway, from %s", (form) => {
     expect(served?.flatMap(({ id, aliases }) => [id, ...aliases]).sort()).toEqual(data.map(({ id }) => id).sort());
     // The sandbox simulates no clouds, and the list says what each of them needs.
     const needs = [
-      "no: set AZURE_API_KEY",
-      "no: set BEDROCK_MANTLE_REGION with BEDROCK_MANTLE_API_KEY",
-      "no: set BEDROCK_REGION with BEDROCK_API_KEY",
-      "no: set VERTEX_PROJECT with VERTEX_LOCATION and VERTEX_SERVICE_ACCOUNT",
+      "no: set AZURE_API_KEY or store a key",
+      "no: set BEDROCK_MANTLE_REGION with BEDROCK_MANTLE_API_KEY or store a key",
+      "no: set BEDROCK_REGION with BEDROCK_API_KEY or store a key",
+      "no: set VERTEX_PROJECT with VERTEX_LOCATION and VERTEX_SERVICE_ACCOUNT or store a key",
     ];
     expect([...new Set(others?.map(({ served }) => served))].sort()).toEqual(needs);
   });

@@ -5,8 +5,8 @@ import { builtIn } from "./folder.ts";
 const acme = builtIn("acme");
 
 test("a provider without a key says which variable to set, or that a key can be stored", () => {
-  expect(explainUnserved(acme, "no_credential")).toBe("no key: set ACME_API_KEY or store a key");
-  expect(explainUnserved({ ...acme, environment: false }, "no_credential")).toBe("no key: store a key");
+  expect(explainUnserved(acme, "no_credential")).toBe("set ACME_API_KEY or store a key");
+  expect(explainUnserved({ ...acme, environment: false }, "no_credential")).toBe("store a key");
 });
 
 test("a provider that serves, or for which the sandbox does, needs no reason; the others say theirs", () => {
@@ -14,4 +14,6 @@ test("a provider that serves, or for which the sandbox does, needs no reason; th
     expect(explainUnserved(acme, status)).toBeUndefined();
   expect(explainUnserved(acme, "disabled")).toBe("its provider is disabled");
   expect(explainUnserved(acme, "no_models")).toBe("its provider has not listed its models");
+  for (const status of ["refused", undefined] as const)
+    expect(explainUnserved(acme, status)).toBe("its provider cannot be used now");
 });

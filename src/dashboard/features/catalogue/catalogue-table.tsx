@@ -57,7 +57,7 @@ export function CatalogueTable({
               "–"
             ) : (
               <Link className="link" href={toProviderPath(plugin)}>
-                {reason}
+                No: {reason}
               </Link>
             )
           ) : (
