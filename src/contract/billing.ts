@@ -200,8 +200,10 @@ export interface Settlement {
    * premium call.
    */
   costNanodollars: number | undefined;
-  /** The cost without the markup: what the provider is owed. Absent: the price has no markup. */
+  /** What the provider is owed: the cost without the markup, or at the price of its own row. Absent: the cost itself. */
   providerCostNanodollars?: number | undefined;
+  /** The price of the provider's own row, where what it is owed follows from that. Absent: from the price of the call. */
+  providerPriceVersion?: string | undefined;
   /** Tokens that a non-premium call takes from the quota. */
   quotaTokens: number;
   /** HTTP status the caller got, or 499 when it left first. */

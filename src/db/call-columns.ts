@@ -107,6 +107,7 @@ export const callColumns: Columns<EndedCall> = {
     type: "bigint",
     read: (end) => end.providerCostNanodollars ?? end.costNanodollars ?? null,
   },
+  provider_price_version: { type: "name", read: (end) => end.providerPriceVersion ?? null },
   charged_nanodollars: { type: "bigint", read: (end) => end.chargedNanodollars },
   quota_tokens: { type: "bigint", read: (end) => end.quotaTokens },
   cache_miss: { type: "name", read: (end) => end.cache?.miss?.kind ?? null },

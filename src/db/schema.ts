@@ -363,8 +363,10 @@ interface CallsTable extends OpenCallsTable, Record<MeterColumn, number | null> 
   usage_source: UsageSource | null;
   /** Cost of the usage at the price of the account; null: unknown. */
   cost_nanodollars: number | null;
-  /** The cost without the markup: what the provider is owed. */
+  /** What the provider is owed: the cost without the markup, or at the price of its own row. */
   provider_cost_nanodollars: number | null;
+  /** The price of the provider's own row, where what it is owed follows from that; null: from the price of the call. */
+  provider_price_version: string | null;
   /** Paid by the wallet. */
   charged_nanodollars: number | null;
   /** Drawn from the free quota. */
@@ -403,6 +405,7 @@ type NamedColumn =
   | "model"
   | "capability"
   | "price_version"
+  | "provider_price_version"
   | "node_id"
   | "state"
   | "usage_source"

@@ -8,16 +8,19 @@ import {
   type CallDetail,
   type Capability,
   type CompiledPrice,
+  compilePrice,
   costNanodollars,
   type FailedAttempt,
   GatewayError,
   getMeter,
+  getOwn,
   listUnpriced,
   type MeterName,
   type Meters,
   nanodollarsPerUsd,
   promptMeters,
   reportedUnits,
+  type Settlement,
   sumOutputTokens,
   sumPromptTokens,
   UpstreamError,
@@ -190,8 +193,7 @@ export async function settle(kernel: Kernel, run: ModelRun, watch?: PromptWatch)
   const { meters, source } = charge;
   const price = priceOfRun(run, meters);
   const cost = price === undefined ? undefined : costNanodollars(price, meters);
-  const isMarkedUp = price?.markupBasisPoints !== undefined;
-  const providerCost = isMarkedUp ? costNanodollars(withMarkup(price, 0), meters) : undefined;
+  const owed = price === undefined ? undefined : toOwed(run, price, meters);
   const { implausible } = usageMeter;
   const unbelieved = implausible === undefined ? undefined : getUnbelieved(run, implausible, cost);
   const effect = source === "reported" ? readCacheEffect(run, watch, { meters, price }) : undefined;
@@ -200,7 +202,7 @@ export async function settle(kernel: Kernel, run: ModelRun, watch?: PromptWatch)
     meters,
     usageSource: source,
     costNanodollars: cost,
-    providerCostNanodollars: providerCost,
+    ...owed,
     unbelievedNanodollars: unbelieved,
     cache,
   };
@@ -218,7 +220,7 @@ export async function settle(kernel: Kernel, run: ModelRun, watch?: PromptWatch)
     meters,
     usageSource: source,
     costNanodollars: cost,
-    providerCostNanodollars: providerCost,
+    ...owed,
     quotaTokens: model.premium ? 0 : toQuotaTokens(meters, model),
     status: run.status,
     errorCode: run.errorCode,
@@ -229,6 +231,30 @@ export async function settle(kernel: Kernel, run: ModelRun, watch?: PromptWatch)
     cache,
     detail: formatCallDetail(run, kernel, tierOfPrice(run, price)),
   });
+}
+
+/**
+ * What the provider is owed, where that is not the cost itself: without the markup, and at the price of its own row where the model's
+ * price is another provider's. A row without a price, or without a rate for anything that was used, says nothing.
+ */
+function toOwed(
+  run: ModelRun,
+  price: CompiledPrice,
+  meters: Meters,
+): Pick<Settlement, "providerCostNanodollars" | "providerPriceVersion"> | undefined {
+  const ofPrice =
+    price.markupBasisPoints === undefined
+      ? undefined
+      : { providerCostNanodollars: costNanodollars(withMarkup(price, 0), meters) };
+  const row = run.attempt?.route.model;
+  if (row?.price === undefined || row === run.modelEntry.model) return ofPrice;
+  const whole = withMarkup(compilePrice(row.price), 0);
+  const tier = tierOfPrice(run, price);
+  const own = (tier === undefined ? undefined : getOwn(whole.serviceTiers ?? {}, tier)) ?? whole;
+  const cost = costNanodollars(own, meters);
+  if (cost === undefined || cost === (ofPrice?.providerCostNanodollars ?? costNanodollars(price, meters)))
+    return ofPrice;
+  return { providerCostNanodollars: cost, providerPriceVersion: whole.version };
 }
 
 /** Counts what the gateway's marks saved, and shows the operator that they stop. */

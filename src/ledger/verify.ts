@@ -164,16 +164,18 @@ async function findUnpaid({ db }: Store): Promise<string[]> {
 
 /**
  * What a call costs is what its provider is owed, raised by its markup and rounded up once. Of the two, only the rounded
- * amounts are there: one nanodollar of the provider's is a fraction more or less.
+ * amounts are there: one nanodollar of the provider's is a fraction more or less. Where the provider is owed by a price of its own,
+ * one does not follow from the other.
  */
 async function findWrongCosts({ db }: Store): Promise<string[]> {
   const factor = sql`(10000 + coalesce(markup_basis_points, 0)) / 10000.0`;
   const { rows } = await sql<{ id: string; cost: number | null; provider_cost: number | null }>`select id,
       cost_nanodollars as cost, provider_cost_nanodollars as provider_cost from calls
     where (cost_nanodollars is null) <> (provider_cost_nanodollars is null)
-      or (markup_basis_points is null and cost_nanodollars <> provider_cost_nanodollars)
-      or (markup_basis_points is not null and (cost_nanodollars >= provider_cost_nanodollars * ${factor} + 1
-        or cost_nanodollars < (provider_cost_nanodollars - 1) * ${factor}))
+      or (provider_price_version is null and (
+        (markup_basis_points is null and cost_nanodollars <> provider_cost_nanodollars)
+        or (markup_basis_points is not null and (cost_nanodollars >= provider_cost_nanodollars * ${factor} + 1
+          or cost_nanodollars < (provider_cost_nanodollars - 1) * ${factor}))))
     order by id limit ${sql.lit(differencesMax)}`.execute(db);
   return rows.map(
     ({ id, cost, provider_cost: ofProvider }) =>

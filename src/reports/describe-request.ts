@@ -36,12 +36,16 @@ export function describeRequest(request: LoggedRequest) {
 
 /** The earnings of a request and the markup on its price, also where the free quota paid. For operators alone. */
 export function describeMargin(
-  request: Pick<RequestDetail, "state" | "charged_nanodollars" | "provider_cost_nanodollars" | "markup_basis_points">,
+  request: Pick<
+    RequestDetail,
+    "state" | "charged_nanodollars" | "provider_cost_nanodollars" | "provider_price_version" | "markup_basis_points"
+  >,
 ) {
   const { state, charged_nanodollars: charged, provider_cost_nanodollars: cost, markup_basis_points: markup } = request;
   const isEnded = state === "settled" && cost !== null;
   return {
     provider_cost_usd: toUsd(cost),
+    provider_price_version: request.provider_price_version,
     markup_percent: state === null ? null : formatPercent(markup ?? 0),
     earned_usd: isEnded ? formatUsd((charged ?? 0) - cost) : null,
   };

@@ -52,7 +52,7 @@ const listed = [
 ] as const;
 const detailed = ["settled_at", "hold_nanodollars", "hold_tokens", "call_units", "price_version", "node_id"] as const;
 /** The provider's cost, and the markup on it. Account holders do not see them. */
-const ofOperators = ["provider_cost_nanodollars", "markup_basis_points"] as const;
+const ofOperators = ["provider_cost_nanodollars", "provider_price_version", "markup_basis_points"] as const;
 const ofRefusals = ["endpoint", "requests"] as const;
 const detailOfRefusals = ["message"] as const;
 

@@ -112,7 +112,17 @@ async function formatCalls(calls: readonly WrittenCall[], format: Format): Promi
     ...(["plugin", "state", "usage_source"] as const).map(text),
     ...(["cost_nanodollars", "provider_cost_nanodollars", "charged_nanodollars", "quota_tokens"] as const).map(whole),
     whole("markup_basis_points"),
-    ...(["price_version", "session", "agent", "parent_agent", "tag", "client_request_id"] as const).map(text),
+    ...(
+      [
+        "price_version",
+        "provider_price_version",
+        "session",
+        "agent",
+        "parent_agent",
+        "tag",
+        "client_request_id",
+      ] as const
+    ).map(text),
     whole("status"),
     text("error_code"),
     time("opened_at", "opened_at"),

@@ -16,6 +16,7 @@ export function toFields(call: WrittenCall) {
     usage_source: call.usage_source,
     cost_nanodollars: call.cost_nanodollars,
     provider_cost_nanodollars: call.provider_cost_nanodollars,
+    provider_price_version: call.provider_price_version,
     markup_basis_points: call.markup_basis_points,
     charged_nanodollars: call.charged_nanodollars,
     quota_tokens: call.quota_tokens,

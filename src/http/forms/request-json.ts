@@ -17,7 +17,7 @@ import type { AccountNames } from "../../tenants/index.ts";
 import { toIso, toOwnerJson } from "./serializers.ts";
 
 /** Account holders do not see these figures. */
-const withoutMargin = { provider_cost_usd: null, markup_percent: null, earned_usd: null };
+const withoutMargin = { provider_cost_usd: null, provider_price_version: null, markup_percent: null, earned_usd: null };
 
 /**
  * A request of the log. `state` is `refused` for one that did not become a call; `requests` is how many requests a
@@ -63,7 +63,7 @@ export function toRequestDetailJson(
   },
 ) {
   const { message, settled_at, hold_nanodollars, node_id, ...ofCall } = request;
-  const { provider_cost_nanodollars: _, markup_basis_points: __, ...rest } = ofCall;
+  const { provider_cost_nanodollars: _, provider_price_version: __, markup_basis_points: ___, ...rest } = ofCall;
   const { attempts = [], ...more } = readDetail(request);
   const seesAll = owners !== undefined;
   return {
@@ -235,6 +235,9 @@ export const RequestDetailObject = Type.Object({
 export const ManagedRequestObject = Type.Object({
   ...RequestDetailObject.properties,
   provider_cost_usd: nullable(Type.String({ description: "What the provider is owed, by the price before a markup" })),
+  provider_price_version: nullable(
+    Type.String({ description: "The price of the provider's own row, if what it is owed follows from that" }),
+  ),
   markup_percent: nullable(Type.String({ description: "The markup on the price when the request began" })),
   earned_usd: nullable(Type.String({ description: "`charged_usd` without `provider_cost_usd`" })),
 });

@@ -85,6 +85,7 @@ describe("ledger export", () => {
       usage_source: "reported",
       cost_nanodollars: 1200,
       provider_cost_nanodollars: 1200,
+      provider_price_version: null,
       markup_basis_points: null,
       charged_nanodollars: 1200,
       quota_tokens: 0,
@@ -116,11 +117,11 @@ describe("ledger export", () => {
       "input_tokens,audio_input_tokens,image_input_tokens,cache_read_tokens,audio_cache_read_tokens,cache_write_tokens,cache_write_1h_tokens,cache_write_12h_tokens,output_tokens,audio_output_tokens,image_output_tokens,images,input_images,audio_ms,characters,search_units,web_searches,pages,seconds",
     );
     expect(first).toStartWith(
-      `c1,${accountId},key_1,acme-1,chat,true,acme,settled,reported,1200,1200,,1200,0,v1,session-1,agent-1,agent-0,200,,2026`,
+      `c1,${accountId},key_1,acme-1,chat,true,acme,settled,reported,1200,1200,,,1200,0,v1,session-1,agent-1,agent-0,200,,2026`,
     );
     expect(first).toContain(",5,30,tools,tools[3],6,900,7,");
     expect(first).toEndWith(",7,,,,,,,,5,,,,,,,,,,");
-    expect(second).toContain("settled,reported,,,,0,10,");
+    expect(second).toContain("settled,reported,,,,,0,10,");
     expect(fourth).toContain(',"a ""b"", c",');
   });
 

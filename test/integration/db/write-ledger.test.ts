@@ -120,6 +120,7 @@ describe("writeLedger", () => {
     const logged = {
       cache,
       providerCostNanodollars: 10,
+      providerPriceVersion: "v2",
       protocol: "messages",
       clientRequestId: "mine-1",
       detail: '{"finish":["stop"]}',
@@ -166,6 +167,7 @@ describe("writeLedger", () => {
         usage_source: "reported",
         cost_nanodollars: 13,
         provider_cost_nanodollars: 10,
+        provider_price_version: "v2",
         charged_nanodollars: 13,
         quota_tokens: 0,
         cache_miss: "tools",

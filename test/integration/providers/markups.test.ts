@@ -179,6 +179,41 @@ describe.each(Object.keys(engines) as (keyof typeof engines)[])("markups over %s
     expect(statistics?.[2].split("\r\n")[0]).not.toContain("provider_cost");
   });
 
+  test("leave what a provider is owed by its own price, where another provider's is the model's", async () => {
+    const { store, ask, customer, serve, upstream } = await startSeller(engine);
+    const otherKey = "provider-key-other-0001";
+    const dear = provider(otherKey);
+    const row = {
+      id: "acme/chat",
+      premium: true,
+      priority: 900,
+      reasoning: false,
+      contextTokens: 1000,
+      outputTokensMax: 100,
+    };
+    const models = [{ ...row, price: { inputToken: rate("30"), outputToken: rate("150") } }];
+    const manifest = { baseUrl: dear.baseUrl, dialect: "openai", models };
+    expect((await ask("POST", "/providers", { name: "dear", manifest, key: otherKey })).status).toBe(200);
+    await ask("POST", "/markups", { markup_percent: "20" });
+    await until(async () => Number((await serve(customer)).usd) === 0.000036);
+    const first = await ask("GET", `/requests/${(await serve(customer)).id}`);
+    expect(first.json).toMatchObject({ provider: "acme", provider_cost_usd: "0.00003", provider_price_version: null });
+
+    upstream.answer.status = 500;
+    const { id, usd } = await serve(customer);
+    // The customer pays what the model costs here, whoever answers.
+    expect(usd).toBe("0.000036");
+    expect((await ask("GET", `/requests/${id}`)).json).toMatchObject({
+      provider: "dear",
+      charged_usd: "0.000036",
+      provider_cost_usd: "0.0003",
+      provider_price_version: expect.stringMatching(/^\w+$/),
+      markup_percent: "20",
+      earned_usd: "-0.000264",
+    });
+    expect((await verifyLedger(store)).differences).toEqual([]);
+  });
+
   test("that cannot be are refused, and nobody but operators sets one", async () => {
     const { store, node, ask, accountId } = await startSeller(engine);
     for (const [path, body] of [

@@ -1,5 +1,5 @@
 import type { ReactNode } from "react";
-import { formatCount, formatExactUsd, formatMoment } from "../../format.ts";
+import { formatCount, formatExactPercent, formatExactUsd, formatMoment } from "../../format.ts";
 import { type Column, Table } from "../../kit/table.tsx";
 import { meterNames, meters } from "../models/meters.ts";
 import type { RequestDetail } from "./api.ts";
@@ -7,6 +7,7 @@ import type { RequestDetail } from "./api.ts";
 type Charge = NonNullable<RequestDetail["charge"]>;
 type Line = Charge["lines"][number];
 type ChargedCall = Pick<RequestDetail, "state" | "premium" | "charged_usd" | "quota_tokens">;
+type OwedCall = Pick<RequestDetail, "provider_cost_usd" | "provider_price_version" | "markup_percent">;
 type HeldCall = Pick<RequestDetail, "state" | "premium" | "hold_usd" | "hold_tokens">;
 
 /** The charge with all decimals, as in its sum: one request has one figure. */
@@ -20,6 +21,13 @@ export function toChargeText({
   if (state !== "settled") return null;
   if (premium) return charged === null ? "–" : formatExactUsd(charged);
   return tokens === null ? "–" : `${formatCount(tokens)} free tokens`;
+}
+
+/** What the provider is owed, and what lies between that and the cost. */
+export function toProviderCostText(detail: OwedCall): string {
+  const { provider_cost_usd: cost, provider_price_version: own, markup_percent: markup } = detail;
+  const price = own === null ? "" : " at its own price for the model";
+  return `${formatExactUsd(cost ?? "0")}${price}, markup ${formatExactPercent(markup ?? "0")}`;
 }
 
 /** The amount that was held for the request. A call that failed gave it back. */

@@ -1,6 +1,6 @@
 import { Link } from "wouter";
 import { useBaseUrl } from "../../data/api.ts";
-import { formatCount, formatExactPercent, formatExactUsd, formatMs, formatSecond } from "../../format.ts";
+import { formatCount, formatExactUsd, formatMs, formatSecond } from "../../format.ts";
 import { LinkButton } from "../../kit/button.tsx";
 import { CopyButton } from "../../kit/copy.tsx";
 import { Dialog, DialogContent } from "../../kit/dialog.tsx";
@@ -15,7 +15,7 @@ import { meterNames, meters } from "../models/meters.ts";
 import { type RequestDetail, useRequest } from "./api.ts";
 import { describeMiss } from "./cache-miss.ts";
 import { CallStatus } from "./call-columns.tsx";
-import { ChargeSum, toChargeText, toHoldText } from "./charge-sum.tsx";
+import { ChargeSum, toChargeText, toHoldText, toProviderCostText } from "./charge-sum.tsx";
 
 /** All that is known of one request. */
 export function RequestDialog({ id, isAdmin, onClose }: { id: string; isAdmin: boolean; onClose: () => void }) {
@@ -130,10 +130,7 @@ function Detail({ detail, isAdmin }: { detail: RequestDetail; isAdmin: boolean }
         <Fact name="Usage">{toMeterLines(detail).join(", ") || null}</Fact>
         <Fact name="Charged">{toChargeText(detail)}</Fact>
         <Fact name="At its price">{detail.cost_usd && formatExactUsd(detail.cost_usd)}</Fact>
-        <Fact name="Provider’s cost">
-          {detail.provider_cost_usd &&
-            `${formatExactUsd(detail.provider_cost_usd)}, markup ${formatExactPercent(detail.markup_percent ?? "0")}`}
-        </Fact>
+        <Fact name="Provider’s cost">{detail.provider_cost_usd && toProviderCostText(detail)}</Fact>
         <Fact name="Earned">{detail.earned_usd && formatExactUsd(detail.earned_usd)}</Fact>
         <Fact name="Saved by caches">{detail.cache_saved_usd && formatExactUsd(detail.cache_saved_usd)}</Fact>
         <Fact name="The provider on its cache">{detail.cache_report}</Fact>
