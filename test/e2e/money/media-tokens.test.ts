@@ -32,7 +32,7 @@ afterAll(async () => {
 
 /** The row of the latest call. */
 const lastCall = () =>
-  gateway.store.db.selectFrom("calls").selectAll().orderBy("id", "desc").limit(1).executeTakeFirstOrThrow();
+  gateway.store.db.selectFrom("calls").selectAll().orderBy("seq", "desc").limit(1).executeTakeFirstOrThrow();
 
 describe("pictures", () => {
   const usage = {

@@ -82,7 +82,7 @@ afterAll(async () => {
 });
 
 const lastCall = () =>
-  gateway.store.db.selectFrom("calls").selectAll().orderBy("id", "desc").limit(1).executeTakeFirstOrThrow();
+  gateway.store.db.selectFrom("calls").selectAll().orderBy("seq", "desc").limit(1).executeTakeFirstOrThrow();
 
 /** Asks for speech of a text, with a provider that does this. */
 function ask(input: string, onText: SpeechProvider["onText"] = speakAll, more: object = {}) {

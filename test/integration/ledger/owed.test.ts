@@ -158,7 +158,7 @@ async function askAs(
     text += decoder.decode(bytes, { stream: true });
     for (const watch of watchers) watch(text);
   }
-  const row = await gateway.store.db.selectFrom("calls").selectAll().orderBy("id", "desc").limit(1).executeTakeFirst();
+  const row = await gateway.store.db.selectFrom("calls").selectAll().orderBy("seq", "desc").limit(1).executeTakeFirst();
   return { status: response.status, text, call: row as NonNullable<typeof row> };
 }
 
