@@ -120,7 +120,7 @@ describe("pictures", () => {
         const call = await other.store.db
           .selectFrom("calls")
           .selectAll()
-          .orderBy("id", "desc")
+          .orderBy("seq", "desc")
           .limit(1)
           .executeTakeFirst();
         expect(call?.hold_nanodollars).toBeGreaterThanOrEqual(30_000 * 30_000);
