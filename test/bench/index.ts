@@ -8,15 +8,18 @@ import { watchMemory, watchOpenStreams } from "./memory.ts";
 import { help, type Options, type Part, readOptions } from "./options.ts";
 import { formatTables, putInto } from "./page.ts";
 import { key } from "./peers/contender.ts";
-import { startField } from "./peers/contenders.ts";
+import { contendersOfRates, startField } from "./peers/contenders.ts";
 import { Processes } from "./processes.ts";
-import { profileWorkloads } from "./profile.ts";
+import { profileRates, profileWorkloads } from "./profile.ts";
+import { measureColdRates, measureRates } from "./rates.ts";
 import type { Results } from "./results.ts";
-import { gateRoot, startGate, startUpstream, type Upstream } from "./subjects.ts";
+import { gateRoot, startFloor, startGate, startUpstream, type Upstream } from "./subjects.ts";
 import { measureLargeRequest, measureNative, measureTranslation } from "./translate.ts";
 
 const page = join(gateRoot, "docs/benchmarks.md");
-const partsOfField: readonly Part[] = ["json", "stream", "prompts", "protocols", "latency"];
+const partsOfField: readonly Part[] = ["json", "stream", "prompts", "protocols", "latency", "rates"];
+/** A median of fewer rounds means little where each has a few hundred calls. */
+const roundsOfRates = 5;
 
 const say = (line: string) => process.stderr.write(`${line}\n`);
 
@@ -60,7 +63,12 @@ interface Target {
 }
 
 async function measureField(options: Options, processes: Processes, { upstream, results }: Target): Promise<void> {
-  const { runners, described, leftOut } = await startField(processes, upstream, { withPeers: options.peers, say });
+  const onlyRates = options.parts.every((part) => part === "rates");
+  const { runners, described, leftOut } = await startField(processes, upstream, {
+    withPeers: options.peers,
+    among: onlyRates ? contendersOfRates : undefined,
+    say,
+  });
   const found: Found = { rows: [], gaps: [] };
   results.field = { described, leftOut, ...found };
   await measureCalls(options, processes, { subjects: runners, found, say });
@@ -69,6 +77,18 @@ async function measureField(options: Options, processes: Processes, { upstream, 
     const direct = await startUpstream(processes);
     const asked = [{ name: "the provider itself", origin: direct.origin, key }, ...runners];
     results.latency = await measureLatency(processes, asked, { seconds: options.roundSeconds * 3, say });
+  }
+  if (options.parts.includes("rates")) {
+    say(`rates: ${options.rates.join(", ")} calls a second`);
+    const order = { rates: options.rates, rounds: roundsOfRates, say };
+    const floor = await startFloor(processes, upstream);
+    const subjects = [...runners.filter(({ isSlow }) => !isSlow), floor];
+    results.rates = await measureRates(processes, subjects, order);
+    for (const { pid } of subjects) await processes.end(pid);
+    say("rates: cold");
+    const cold = await measureColdRates(processes, (home) => startGate(processes, upstream, { home }), order);
+    results.rates.push(...cold);
+    results.profiles = await profileRates(processes, { upstream, rates: options.rates, say });
   }
   for (const { pid } of runners) await processes.end(pid);
 }

@@ -6,11 +6,14 @@ export const parts = [
   "prompts",
   "protocols",
   "latency",
+  "rates",
   "accounts",
   "profile",
   "memory",
   "translate",
 ] as const;
+/** Parts of a run of their own. */
+const onlyIfAsked: readonly Part[] = ["translate", "rates"];
 export type Part = (typeof parts)[number];
 
 export interface Options {
@@ -26,6 +29,8 @@ export interface Options {
   /** Where the results are kept, or are read from. */
   saveTo: string | undefined;
   readFrom: string | undefined;
+  /** Calls a second of the part `rates`. */
+  rates: readonly number[];
   roundSeconds: number;
   rounds: number;
   /** Of the part about memory. */
@@ -35,13 +40,14 @@ export interface Options {
   secondsMax: number;
 }
 
-export const help = `bun run bench [--peers] [--quick] [--plain] [--only PARTS] [--json] [--write] [--save FILE]
+export const help = `bun run bench [--peers] [--quick] [--plain] [--only PARTS] [--rate RATES] [--json] [--write] [--save FILE]
 bun run bench --from FILE [--json] [--write]
 
   --peers   other gateways too, which are installed into the folder for temporary files
   --quick   short rounds and few calls: a first look, not a figure to quote
   --plain   a provider without TLS
-  --only    some parts, by comma: ${parts.join(", ")}; absent: all but translate
+  --only    some parts, by comma: ${parts.join(", ")}; absent: all but translate and rates
+  --rate    only what a call costs at these rates, by comma, such as 20,100,300
   --json    prints one JSON value
   --write   writes the tables into docs/benchmarks.md
   --save    keeps the results as JSON, which --from reads`;
@@ -58,14 +64,16 @@ export function readOptions(args: string[]): Options | "help" {
       write: { type: "boolean", default: false },
       help: { type: "boolean", short: "h", default: false },
       only: { type: "string" },
+      rate: { type: "string" },
       save: { type: "string" },
       from: { type: "string" },
     },
   });
   if (values.help) return "help";
+  const usual = values.rate === undefined ? parts.filter((part) => !onlyIfAsked.includes(part)) : ["rates" as const];
   return {
-    parts:
-      values.only === undefined ? parts.filter((part) => part !== "translate") : values.only.split(",").map(toPart),
+    parts: values.only === undefined ? usual : values.only.split(",").map(toPart),
+    rates: (values.rate ?? "20,100,300").split(",").map(toRate),
     json: values.json,
     plain: values.plain,
     peers: values.peers,
@@ -79,6 +87,12 @@ export function readOptions(args: string[]): Options | "help" {
     openStreams: values.quick ? 1000 : 9900,
     secondsMax: 1200,
   };
+}
+
+function toRate(word: string): number {
+  const rate = Number(word);
+  if (Number.isInteger(rate) && rate >= 1 && rate <= 1000) return rate;
+  throw new TypeError(`--rate ${word} is no rate: expected whole numbers from 1 to 1000, by comma`);
 }
 
 function toPart(word: string): Part {

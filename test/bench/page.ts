@@ -3,6 +3,7 @@ import { chunkCount, isStreamed, jobs } from "./job.ts";
 import type { Latency } from "./latency.ts";
 import type { Machine } from "./machine.ts";
 import type { Profile } from "./profile.ts";
+import type { RateRow } from "./rates.ts";
 import type { Results } from "./results.ts";
 import type { Row } from "./rounds.ts";
 import { formatTable } from "./table.ts";
@@ -14,7 +15,8 @@ const quietLoad = 0.5;
 
 /** The tables of a run as Markdown, by the name of their place in the documentation. */
 export function formatTables(results: Results): Map<string, string> {
-  const { machine, day, seconds, field, latency, accounts, memory, openStreams, profiles, translations } = results;
+  const { machine, day, seconds, field, latency, rates, accounts, memory, openStreams, profiles, translations } =
+    results;
   const tables = new Map<string, string[]>([["run", formatRun(machine, day, seconds)]]);
   for (const { part, reason } of results.failures ?? [])
     tables.get("run")?.push(`Not measured: ${part}: ${clean(reason)}.`);
@@ -23,6 +25,7 @@ export function formatTables(results: Results): Map<string, string> {
     tables.set("subjects", formatSubjects(field, latency ?? []));
     tables.set("gaps", formatGaps(field));
   }
+  if (rates !== undefined) tables.set("rates", formatRates(rates));
   if (accounts !== undefined) tables.set("accounts", formatAccounts(accounts));
   if (accounts?.alike !== undefined) tables.set("alike", formatAtRate(accounts.alike));
   if (accounts?.tail !== undefined) tables.set("tail", formatAtRate(accounts.tail));
@@ -171,6 +174,23 @@ function formatAtRate({ callsPerSecond, rows }: AtRate): string[] {
   return formatTable(columns, lines, [0]);
 }
 
+function formatRates(rows: readonly RateRow[]): string[] {
+  const columns = ["calls a second", "", "CPU µs", "from–to", "p50 ms", "p99 ms", "switches a call", "threads"];
+  const lines = rows
+    .toSorted((a, b) => a.callsPerSecond - b.callsPerSecond)
+    .map(({ subject, isCold, callsPerSecond, cpuUs, cpuUsFrom, cpuUsTo, p50Ms, p99Ms, switches, threads }) => [
+      String(callsPerSecond),
+      isCold ? `${subject}, cold` : subject,
+      cpuUs.toFixed(0),
+      `${cpuUsFrom.toFixed(0)}–${cpuUsTo.toFixed(0)}`,
+      p50Ms.toFixed(2),
+      p99Ms.toFixed(2),
+      switches.toFixed(1),
+      threads.toFixed(0),
+    ]);
+  return formatTable(columns, lines, [1]);
+}
+
 function formatMemory(
   { calls, rssMb, mostMb }: NonNullable<Results["memory"]>,
   open: Results["openStreams"],
@@ -194,9 +214,9 @@ function formatMemory(
 }
 
 function formatProfiles(profiles: readonly Profile[]): string[] {
-  return profiles.flatMap(({ kind, top }, index) => [
+  return profiles.flatMap(({ kind, callsPerSecond, top }, index) => [
     ...(index === 0 ? [] : [""]),
-    `**${jobs[kind].title}**`,
+    `**${jobs[kind].title}${callsPerSecond === undefined ? "" : `, ${callsPerSecond} a second`}**`,
     "",
     ...formatTable(
       ["% of samples", "function"],

@@ -42,6 +42,18 @@ export function cpuUsBetween(before: CpuReading, after: CpuReading): number {
   return sum;
 }
 
+/** Context switches of a process and all that it has started: waits of its own accord, and turns that were taken from it. */
+export function readTreeSwitches(pid: number): number {
+  let sum = 0;
+  for (const each of treeOf(pid)) {
+    for (const id of readdirSync(`/proc/${each}/task`)) {
+      const status = readIfThere(`/proc/${each}/task/${id}/status`) ?? "";
+      for (const [, count] of status.matchAll(/ctxt_switches:\s+(\d+)/g)) sum += Number(count);
+    }
+  }
+  return sum;
+}
+
 export const isRunning = (pid: number): boolean => treeOf(pid).length > 0;
 
 export function readRssMb(pid: number): number {

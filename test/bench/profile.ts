@@ -2,8 +2,9 @@ import { mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { type JobKind, jobs, pathOf } from "./job.ts";
 import { runLoad } from "./load.ts";
+import { runOpenLoad } from "./open-load.ts";
 import type { Processes } from "./processes.ts";
-import { startGate, type Upstream } from "./subjects.ts";
+import { type Subject, startGate, type Upstream } from "./subjects.ts";
 
 const kinds: readonly (readonly [JobKind, number])[] = [
   ["json", 32],
@@ -22,6 +23,8 @@ const seconds = 4;
 /** Where the time of the JavaScript thread goes in a workload. */
 export interface Profile {
   kind: JobKind;
+  /** Of calls that come one by one; absent: as many as it can answer. */
+  callsPerSecond?: number;
   top: { what: string; percent: number }[];
 }
 
@@ -33,18 +36,57 @@ export async function profileWorkloads(
   const profiles: Profile[] = [];
   for (const [kind, connections] of kinds) {
     say(`profile: ${kind}`);
-    const folder = join(processes.folder, `profile-${kind}`);
-    mkdirSync(folder);
-    const flags = ["--cpu-prof", "--cpu-prof-dir", folder];
-    const { origin, key, pid } = await startGate(processes, upstream, { home: `profiled-${kind}`, flags });
-    const url = origin + pathOf[jobs[kind].protocol];
-    await runLoad(processes, { kind, url, key, connections, seconds, ownClient: true });
-    await processes.stop(pid);
-    const file = readdirSync(folder).find((name) => name.endsWith(".cpuprofile"));
-    if (file === undefined) throw new Error(`The profiler wrote nothing for ${kind}`);
-    profiles.push({ kind, top: topOf(await Bun.file(join(folder, file)).json()) });
+    const work = ({ origin, key }: Subject) =>
+      runLoad(processes, {
+        kind,
+        url: origin + pathOf[jobs[kind].protocol],
+        key,
+        connections,
+        seconds,
+        ownClient: true,
+      });
+    profiles.push({ kind, top: await profile(processes, { upstream, name: kind, work }) });
   }
   return profiles;
+}
+
+/** The same of JSON calls that come one by one, after as many at once as compile what a busy gateway has compiled. */
+export async function profileRates(
+  processes: Processes,
+  { upstream, rates, say }: { upstream: Upstream; rates: readonly number[]; say: (line: string) => void },
+): Promise<Profile[]> {
+  const profiles: Profile[] = [];
+  for (const callsPerSecond of rates) {
+    say(`profile: ${callsPerSecond} calls a second`);
+    const work = async ({ url, key }: Subject) => {
+      await runLoad(processes, { kind: "json", url, key, connections: 32, calls: 2000 });
+      // Their samples are in the first half, which is left out.
+      const seconds = Math.max(20, Math.ceil(2000 / callsPerSecond));
+      await runOpenLoad(processes, { kind: "json", url, key, callsPerSecond, seconds, seed: 1 });
+    };
+    profiles.push({
+      kind: "json",
+      callsPerSecond,
+      top: await profile(processes, { upstream, name: String(callsPerSecond), work }),
+    });
+  }
+  return profiles;
+}
+
+/** Runs a gateway with the profiler for a workload. */
+async function profile(
+  processes: Processes,
+  { upstream, name, work }: { upstream: Upstream; name: string; work: (gate: Subject) => Promise<unknown> },
+): Promise<Profile["top"]> {
+  const folder = join(processes.folder, `profile-${name}`);
+  mkdirSync(folder);
+  const flags = ["--cpu-prof", "--cpu-prof-dir", folder];
+  const gate = await startGate(processes, upstream, { home: `profiled-${name}`, flags });
+  await work(gate);
+  await processes.stop(gate.pid);
+  const file = readdirSync(folder).find((entry) => entry.endsWith(".cpuprofile"));
+  if (file === undefined) throw new Error(`The profiler wrote nothing for ${name}`);
+  return topOf(await Bun.file(join(folder, file)).json());
 }
 
 /** A profile as the developer tools of browsers read it. */

@@ -5,6 +5,7 @@ import type { Machine } from "./machine.ts";
 import type { Memory, OpenStreams } from "./memory.ts";
 import type { Field } from "./peers/contenders.ts";
 import type { Profile } from "./profile.ts";
+import type { RateRow } from "./rates.ts";
 import type { Translation } from "./translate.ts";
 
 /** Of one run; what was not measured is absent. */
@@ -18,6 +19,7 @@ export interface Results {
   failures?: { part: string; reason: string }[];
   field?: Omit<Field, "runners"> & Found;
   latency?: Latency[];
+  rates?: RateRow[];
   accounts?: AccountsResult;
   memory?: Memory;
   openStreams?: OpenStreams;

@@ -58,6 +58,14 @@ export async function startBare(processes: Processes, upstream: Upstream): Promi
   return { ...server, name: "bare", url: server.origin + pathOf.chat, key };
 }
 
+/** The barest proxy that has a ledger. */
+export async function startFloor(processes: Processes, upstream: Upstream): Promise<Subject> {
+  const file = join(processes.folder, "floor.db");
+  const command = [process.execPath, join(import.meta.dir, "floor.ts"), upstream.origin, "0", file];
+  const server = await processes.serve({ command, core: coreOf.subject, env: bareEnv(upstream) });
+  return { ...server, name: "bare with two synced writes", url: server.origin + pathOf.chat, key };
+}
+
 export interface GateOptions {
   logLevel?: string;
   /** Options of Bun. */

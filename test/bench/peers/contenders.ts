@@ -23,6 +23,8 @@ export interface Field {
 }
 
 const limits = ["bare", "modelgate"];
+/** Those that are compared at low rates: gateways that answer in less than a millisecond. */
+export const contendersOfRates = [...limits, "ferrogw", "rolter"];
 const makers: Record<string, () => Promise<Contender>> = {
   bare: bareProxy,
   modelgate: ours,
@@ -40,7 +42,7 @@ const makers: Record<string, () => Promise<Contender>> = {
 export async function startField(
   processes: Processes,
   provider: Upstream,
-  { withPeers, say }: { withPeers: boolean; say: (line: string) => void },
+  { withPeers, among, say }: { withPeers: boolean; among: readonly string[] | undefined; say: (line: string) => void },
 ): Promise<Field> {
   const field: Field = { runners: [], described: [], leftOut: [] };
   const leave = (name: string, error: unknown) => {
@@ -50,7 +52,9 @@ export async function startField(
     say(`left out: ${name}: ${reason}`);
     return undefined;
   };
-  const names = Object.keys(makers).filter((name) => withPeers || limits.includes(name));
+  const names = Object.keys(makers).filter(
+    (name) => limits.includes(name) || (withPeers && among?.includes(name) !== false),
+  );
   if (withPeers) say("install the peers: up to four minutes the first time");
   // Nothing is measured yet, so all are installed at once.
   const contenders = await Promise.all(names.map((name) => makers[name]?.().catch((error) => leave(name, error))));
