@@ -122,7 +122,7 @@ const budgets = onDemand(
 );
 const groups = onDemand(
   "/admin/groups",
-  { name: "Groups", icon: "accounts", help: "accounts#users-from-your-identity-provider-scim" },
+  { name: "Groups", icon: "accounts", help: "identity-provider#users-and-groups-by-scim" },
   () => import("../features/groups/groups-page.tsx"),
 );
 const allKeys = onDemand(

@@ -134,7 +134,7 @@ test("the commands of 'Sell access' set a price with a margin, and make one vouc
 test("the commands of the management API do what they say, one after the other", async () => {
   const blocks = blocksOf("docs/management-api.md", "## First steps");
   const said = await shell.follow(blocks.join(""));
-  for (const fact of ['"balance_usd":"250"', '"object":"chat.completion"', '"previous_until":', '"object":"page"']) {
+  for (const fact of ['"balance_usd":"250"', '"subject":"end_user"', '"object":"chat.completion"', '"object":"page"']) {
     expect(said).toContain(fact);
   }
   expect(said).not.toContain('"error"');
@@ -166,6 +166,7 @@ test("the command that rotates a key gives it another secret, and the old one st
   const lines = Object.entries(variables).map(([name, value]) => `${name}='${value}'\n`);
   const rotated = JSON.parse(await shell.follow(lines.join("") + block));
   expect(rotated.value).not.toBe(old.key);
+  expect(rotated.previous_until).toBeNumber();
   for (const key of [old.key, rotated.value]) {
     const response = await shell.gateway.ask("/models", { headers: { authorization: `Bearer ${key}` } });
     expect(response.status).toBe(200);

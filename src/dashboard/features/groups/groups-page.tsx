@@ -48,7 +48,7 @@ export default function GroupsPage() {
         title="Groups"
         description="Your identity provider pushes groups of people by SCIM; each group can give its people a role in a team or in the gateway."
       >
-        <Link className="btn" href="/help/accounts#users-from-your-identity-provider-scim">
+        <Link className="btn" href="/help/identity-provider#users-and-groups-by-scim">
           How to set it up
         </Link>
         {mayAdminister && (

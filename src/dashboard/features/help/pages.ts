@@ -66,7 +66,7 @@ export const helpGroups: readonly HelpGroup[] = [
       {
         name: "accounts",
         title: "Accounts, keys and teams",
-        description: "API keys, sign-in, teams, roles, the audit log",
+        description: "API keys, teams, roles, sign-in, the audit log",
         load: () => import("../../../../docs/accounts.md", { with: { type: "text" } }),
       },
       {
@@ -85,6 +85,12 @@ export const helpGroups: readonly HelpGroup[] = [
         title: "Give my team access",
         description: "Single sign-on, roles, a team with a budget, keys",
         load: () => import("../../../../docs/team-access.md", { with: { type: "text" } }),
+      },
+      {
+        name: "identity-provider",
+        title: "Connect an identity provider",
+        description: "Single sign-on, users and groups by SCIM, tokens in place of API keys",
+        load: () => import("../../../../docs/identity-provider.md", { with: { type: "text" } }),
       },
       {
         name: "sell-access",
