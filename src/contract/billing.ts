@@ -200,7 +200,7 @@ export interface Settlement {
    * premium call.
    */
   costNanodollars: number | undefined;
-  /** What the provider is owed: the cost without the markup, or at the price of its own row. Absent: the cost itself. */
+  /** The amount that the provider is owed: the cost without the markup, or at the price of its own row. Absent: the cost itself. */
   providerCostNanodollars?: number | undefined;
   /** The price of the provider's own row, where what it is owed follows from that. Absent: from the price of the call. */
   providerPriceVersion?: string | undefined;

@@ -363,7 +363,7 @@ interface CallsTable extends OpenCallsTable, Record<MeterColumn, number | null> 
   usage_source: UsageSource | null;
   /** Cost of the usage at the price of the account; null: unknown. */
   cost_nanodollars: number | null;
-  /** What the provider is owed: the cost without the markup, or at the price of its own row. */
+  /** The amount that the provider is owed: the cost without the markup, or at the price of its own row. */
   provider_cost_nanodollars: number | null;
   /** The price of the provider's own row, where what it is owed follows from that; null: from the price of the call. */
   provider_price_version: string | null;

@@ -379,7 +379,7 @@ export interface RunOutcome {
   readonly usageSource: UsageSource;
   /** At the price of the account. Absent where the model has no price. */
   readonly costNanodollars: number | undefined;
-  /** What the provider is owed; absent: the cost itself. */
+  /** The amount that the provider is owed; absent: the cost itself. */
   readonly providerCostNanodollars?: number | undefined;
   /** Cost of an implausible report beyond what was charged; absent if there is no such report, or it has no price. */
   readonly unbelievedNanodollars: number | undefined;

@@ -234,7 +234,7 @@ export async function settle(kernel: Kernel, run: ModelRun, watch?: PromptWatch)
 }
 
 /**
- * What the provider is owed, where that is not the cost itself: without the markup, and at the price of its own row where the model's
+ * The amount that the provider is owed, where that is not the cost itself: without the markup, and at the price of its own row where the model's
  * price is another provider's. A row without a price, or without a rate for anything that was used, says nothing.
  */
 function toOwed(

@@ -94,7 +94,7 @@ export function describeRequestDetail<Time>(
   };
 }
 
-/** What a policy did, without any text. */
+/** A result of a policy, without any text. */
 export function toPolicyResult({ policy, phase, result, label, count }: PolicyDetail) {
   return { policy, phase, result, label: label ?? null, count };
 }

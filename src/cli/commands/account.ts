@@ -104,28 +104,28 @@ export const accountDisable = defineCommand({
   args: ["A"],
   example: "account disable ada@example.org --revoke-keys",
   async run(_context, { flags, args, config, now }) {
-    const { account, ended, kept, alone } = await withStore(
+    const { account, ended, keptKeys, alone } = await withStore(
       config,
       async ({ store, accounts, actions }: OpenedStore) => {
         const { id } = await expectAccount(accounts, args.A);
         const keys = flags["revoke-keys"] === undefined ? "keep" : "revoke";
         const alone = await findTeamsOfOnlyAdmin(store, id);
         const ended = await actions.setDisabled(commandLine, id, true, keys);
-        const kept = await countKeysElsewhere(store, id, now);
-        return { account: await expectAccount(accounts, id), ended, kept, alone };
+        const keptKeys = await countKeysElsewhere(store, id, now);
+        return { account: await expectAccount(accounts, id), ended, keptKeys, alone };
       },
       now,
     );
     const { sessions = 0, programs = 0, invitations = 0, keys = 0 } = ended ?? {};
-    const counts = { sessions, programs, invitations, revoked_keys: keys, kept_keys: kept };
+    const counts = { sessions, programs, invitations, revoked_keys: keys, kept_keys: keptKeys };
     const teams = alone.map((team) => ({ id: team.id, name: accountLabel(team) }));
     const disabled = { ...accountOutput(account), disabled_at: toIsoTime(account.disabledAt) };
     const json = { ...disabled, ...counts, teams_without_admin: teams };
     const parts = [account.id, toTerminalLine(accountLabel(account)), "disabled"];
     const text = `${parts.join("  ")}\n${describeEnded(counts)}`;
-    const advice = `Keys in other accounts that its user made and that still work: ${kept}; run it again with --revoke-keys`;
+    const advice = `Keys in other accounts that its user made and that still work: ${keptKeys}; run it again with --revoke-keys`;
     const orphans = teams.map(({ id, name }) => `${toTerminalLine(name)}: ${withoutAdmin(id)}`);
-    return { json, text: [text, ...(kept === 0 ? [] : [advice]), ...orphans].join("\n") };
+    return { json, text: [text, ...(keptKeys === 0 ? [] : [advice]), ...orphans].join("\n") };
   },
 });
 

@@ -166,7 +166,7 @@ function toStarts(first: number, last: number): number[] {
 
 const toMinute = (iso: string) => iso.slice(0, 16).replace("T", " ");
 
-/** What was earned is negative where the free quota paid. */
+/** An amount with its sign: earnings are negative where the free quota paid. */
 function toAmount(usd: string): string {
   return usd.startsWith("-") ? `−$${usd.slice(1)}` : `$${usd}`;
 }

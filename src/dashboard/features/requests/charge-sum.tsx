@@ -23,7 +23,7 @@ export function toChargeText({
   return tokens === null ? "–" : `${formatCount(tokens)} free tokens`;
 }
 
-/** What the provider is owed, and what lies between that and the cost. */
+/** The amount that the provider is owed, and what lies between that and the cost. */
 export function toProviderCostText(detail: OwedCall): string {
   const { provider_cost_usd: cost, provider_price_version: own, markup_percent: markup } = detail;
   const price = own === null ? "" : " at its own price for the model";
