@@ -242,8 +242,8 @@ test("the commands of the catalogue show a model, plan and make a change of it, 
 
 test("the commands of the catalogue set virtual and unlisted models, and write back what they read", async () => {
   const [show = "", , set = "", document = ""] = blocksOf("docs/models.md", "## Models and prices by API");
-  const [admin = ""] = show.split("curl");
-  const said = await shell.follow(admin + set + document);
+  const [admin = ""] = show.split("\napi catalogue/");
+  const said = await shell.follow(`${admin}\n${set}${document}`);
   for (const fact of ['"id":"fast"', '"own":true']) expect(said).toContain(fact);
   expect(said).not.toContain('"error"');
   expect(said).toEndWith('"dry_run":false,"changes":[]}');

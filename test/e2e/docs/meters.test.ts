@@ -194,13 +194,24 @@ describe("every meter", () => {
     }
   });
 
-  test("has a row of the table in docs/billing.md, with its column, label and field", () => {
+  test("is shown under the names that docs/billing.md lists, or makes like those in its table", () => {
+    const section = readSection("docs/billing.md", "### Where each unit is shown");
+    const [columns = ""] = /`input_tokens`[^.]+/.exec(section) ?? [];
+    expect([...columns.matchAll(/`(\w+)`/g)].map(([, column]) => column)).toEqual(meterNames.map(columnOf));
     const fieldOf = { prompt: "prompt_tokens", answer: "completion_tokens", unit: "" };
-    expect(tableRows(readSection("docs/billing.md", "### Where each unit is shown"))).toEqual(
-      meterNames.map((name) => {
-        const { kind, metric, column } = meterTable[name];
-        return [name, column, metric[0], name === "call" ? "requests" : fieldOf[kind] || metric[0]];
-      }),
-    );
+    const shown = meterNames.map((name) => {
+      const { kind, metric, column } = meterTable[name];
+      return [name, column, metric[0], name === "call" ? "requests" : fieldOf[kind] || metric[0]];
+    });
+    const rows = tableRows(section);
+    const named = rows.map(([name]) => name);
+    expect(rows).toEqual(shown.filter(([name]) => named.includes(name)));
+    const withoutRow = meterNames.filter((name) => !named.includes(name));
+    const likeThem = withoutRow.map((name) => {
+      const { kind, column } = meterTable[name];
+      const label = column.replace(/_tokens$/, "");
+      return [name, column, label, fieldOf[kind] || label];
+    });
+    expect(likeThem).toEqual(shown.filter(([name]) => !named.includes(name)));
   });
 });
