@@ -1,8 +1,9 @@
 import { createHmac } from "node:crypto";
 import { type TSchema, Type } from "@sinclair/typebox";
-import { GatewayError, makeCallId } from "../../contract/index.ts";
+import { GatewayError, makeCallId, quoteValue } from "../../contract/index.ts";
 import type { KeyedRequest } from "../../db/index.ts";
 import { AdminAuthenticator, type ApiAdministrator, scopesOfRole } from "../../keys/index.ts";
+import { suggestName } from "../../lib/did-you-mean.ts";
 import { RateLimiter } from "../../lib/rate-limiter.ts";
 import { type AdminKeyArea, hasScope } from "../../tenants/index.ts";
 import { responses } from "../api/openapi.ts";
@@ -15,7 +16,7 @@ import { checkOrigin, parseUrl, toApiPath } from "../lifecycle/origin.ts";
 import { routesOf, type Write } from "../lifecycle/route.ts";
 import { readOperator, readSmallJson, rejectNullCharacters } from "../lifecycle/session.ts";
 import { withStoreTimeout } from "../lifecycle/store-timeout.ts";
-import { parameters } from "./lists.ts";
+import { invalid, parameters } from "./lists.ts";
 
 /** Rate limit of an admin key or a person, unless accounts may send more: enough for any program, too little to keep the database busy. */
 const requestsPerMinuteMin = 1200;
@@ -102,11 +103,27 @@ export function adminRoutes<const Path extends string>(
       admit,
       readBody: (request) => readBody(deps, request),
       once: (write, work) => writeOnce(deps, write, work),
+      expectParameters,
       describe: (method, detail) =>
         area === undefined ? detail : { ...detail, security: scopesOf(area, accessOf(method)) },
     },
     path,
   );
+}
+
+/**
+ * A filter with a misspelt name would answer for all there is, and a choice with one would not be made.
+ *
+ * @throws {GatewayError} `invalid_request` for a parameter that the operation does not have.
+ */
+function expectParameters(request: Request, names: readonly string[]): void {
+  for (const written of parseUrl(request).searchParams.keys()) {
+    // Lists come as `a=1&a=2`, `a[]=1` or `a[0]=1`.
+    const name = written.replace(/\[\d*\]$/, "");
+    if (names.includes(name)) continue;
+    const hint = names.length === 0 ? "; there are none here" : suggestName(name, names);
+    throw invalid(name, `Unknown query parameter ${quoteValue(written)}${hint}`);
+  }
 }
 
 function accessOf(method: string): "read" | "write" {

@@ -61,6 +61,8 @@ export interface Guard<Who extends object> {
   readBody(request: Request): Promise<unknown>;
   /** Runs a write once, however often it is sent; absent: each time. */
   once?(write: Write<Who>, work: () => Promise<unknown>): Promise<unknown>;
+  /** Checks that a query has only these parameters, which its operation has; absent: others are ignored. @throws {GatewayError} */
+  expectParameters?(request: Request, names: readonly string[]): void;
   /** Adds what callers need to an operation of the OpenAPI document; absent: nothing. */
   describe?(method: Method, detail: object): object;
 }
@@ -127,8 +129,11 @@ export function routesOf<Who extends object, const Prefix extends string>(
       const isWrite = method !== "GET";
       const once = isWrite ? guard.once : undefined;
       const detail = ofRoute === undefined ? undefined : (guard.describe?.(method, ofRoute) ?? ofRoute);
+      const { parameters = [] } = (detail ?? {}) as { parameters?: readonly { name: string }[] };
+      const names = [...parameters.map(({ name }) => name), ...Object.keys(querySchema?.properties ?? {})];
       const answer = async ({ request, params }: RequestContext): Promise<Response> => {
         const who = await guard.admit(request);
+        guard.expectParameters?.(request, names);
         const read = isWrite ? await guard.readBody(request) : undefined;
         const body = schema === undefined ? read : checkBody(schema, read);
         const query = querySchema && checkQuery(querySchema, parseUrl(request).searchParams);
