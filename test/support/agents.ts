@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { runOptimization } from "./late-optimization.ts";
@@ -55,6 +55,13 @@ ${
 }
 `;
 
+/** The program that the command of the package becomes: to find it, that starts Node for each run. */
+function codexIn(modules: string): string {
+  const folder = join(modules, `@openai/codex-${process.platform}-${process.arch}/vendor`);
+  const [program] = existsSync(folder) ? new Bun.Glob("*/bin/codex").scanSync(folder) : [];
+  return program === undefined ? join(modules, ".bin/codex") : join(folder, program);
+}
+
 /** Installs the agents at pinned versions, some 750 MB, once for all runs of this clone. */
 export async function prepareAgents(): Promise<Agents> {
   const { folder, missing } = await prepareNpmPackages(
@@ -64,11 +71,11 @@ export async function prepareAgents(): Promise<Agents> {
   );
   if (missing !== undefined) console.log(`Skipped: Codex and Claude Code: ${missing}`);
   const modules = join(folder ?? "", "node_modules");
-  const codex = join(modules, ".bin/codex");
+  const codex = codexIn(modules);
   const claude = join(modules, `@anthropic-ai/claude-code-${process.platform}-${process.arch}/claude`);
   return {
     missing,
-    path: `${dirname(claude)}:${dirname(codex)}:${process.env.PATH}`,
+    path: `${dirname(claude)}:${join(modules, ".bin")}:${process.env.PATH}`,
     async run(agent, question, options) {
       const { origin, key, model, env: further = {}, signal } = options;
       const home = mkdtempSync(join(tmpdir(), "modelgate-agent-"));

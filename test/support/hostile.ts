@@ -1,8 +1,9 @@
 import fc from "fast-check";
+import { rounds } from "./long.ts";
 
-/** How often a property is tried: `LONG=1` tries it twenty times as often. */
-export function runs(count: number): { numRuns: number } {
-  return { numRuns: process.env.LONG === "1" ? count * 20 : count };
+/** How often a property is tried: `LONG=1` tries it twenty times as often, or as often as is said. */
+export function runs(count: number, long = count * 20): { numRuns: number } {
+  return { numRuns: rounds(count, long) };
 }
 
 /** Names by which JSON reaches into JavaScript's own objects. */

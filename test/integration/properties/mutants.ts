@@ -32,9 +32,9 @@ export function* mutantsOf(value: unknown): Generator<unknown> {
 }
 
 /**
- * Those that are tried: in the short form every ninth, beginning at another one each turn, so that plugins of one dialect
+ * Those that are tried: in the short form every twelfth, beginning at another one each turn, so that plugins of one dialect
  * have different ones.
  */
 export function triedOf<Mutant>(mutants: Iterable<Mutant>, turn: number): Mutant[] {
-  return [...mutants].filter((_, index) => isLong || index % 9 === turn % 9);
+  return [...mutants].filter((_, index) => isLong || index % 12 === turn % 12);
 }

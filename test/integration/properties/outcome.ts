@@ -1,6 +1,6 @@
 import { expect } from "bun:test";
 import { type Capability, GatewayError } from "../../../src/contract/index.ts";
-import type { ProviderPlugin } from "../../../src/provider/index.ts";
+import type { Model, ProviderPlugin } from "../../../src/provider/index.ts";
 import { expectPrototypesClean, thrownBy } from "../../support/hostile.ts";
 import { wavFile } from "../../support/wav.ts";
 import { fetchOf } from "../../unit/kernel/fake-fetch.ts";
@@ -25,11 +25,10 @@ export async function outcomeOf(
   response: () => Response,
   stream = false,
 ) {
-  const model = plugin.models.find((row) => row.capability === capability)?.id as string;
-  const bench = createBench([plugin], {
-    fetch: fetchOf(response),
-  });
-  const request = { model, ...requests[capability], ...(stream && { stream: true }) };
+  const row = plugin.models.find((row) => row.capability === capability) as Model;
+  // With the model that is asked alone: a kernel is made for each answer, and some providers have hundreds.
+  const bench = createBench([{ ...plugin, models: [row] }], { fetch: fetchOf(response) });
+  const request = { model: row.id, ...requests[capability], ...(stream && { stream: true }) };
   const sink = stream || capability === "speech" ? new Sink() : undefined;
   const error = await thrownBy(() => runCall(bench.kernel, callOf(capability, request as never, { sink })));
   const unread = bench.log.lines.find(({ event }) => event === "plugin_failed" || event === "call_failed");

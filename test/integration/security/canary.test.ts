@@ -5,7 +5,15 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { findCredentials, hashCredentials } from "../../../src/dashboard/data/find-credentials.ts";
-import { type CliResult, fillWallet, type Gateway, ownerEmail, startGateway } from "../../support/gateway.ts";
+import {
+  type CliResult,
+  commandLine,
+  fillWallet,
+  type Gateway,
+  ownerEmail,
+  startGateway,
+} from "../../support/gateway.ts";
+import { runOptimization } from "../../support/late-optimization.ts";
 import { wavFile } from "../../support/wav.ts";
 
 /** One of every kind of secret, each with a word of its own that stands nowhere else. */
@@ -264,9 +272,8 @@ describe("a secret", () => {
   }
 
   async function runWith(env: Record<string, string>, args: string[]): Promise<CliResult> {
-    const main = join(import.meta.dir, "../../../src/main.ts");
-    const all = { PATH: process.env.PATH ?? "", HOME: gateway.home, ...env };
-    const child = Bun.spawn([process.execPath, main, ...args], {
+    const all = { PATH: process.env.PATH ?? "", HOME: gateway.home, ...runOptimization, ...env };
+    const child = Bun.spawn([...commandLine(), ...args], {
       env: all,
       stdout: "pipe",
       stderr: "pipe",
