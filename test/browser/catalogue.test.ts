@@ -55,6 +55,26 @@ describe.skipIf(!hasChromium)("the catalogue", () => {
       await page.getByText("openai: ~ famA-4.1-nano: aliases").first().waitFor();
     }));
 
+  test("shows the price at which each model is sold, and whose markup is in it", () =>
+    dashboard.visit(async (page) => {
+      const { gateway } = dashboard;
+      await gateway.cli("markup", "create", "--markup-percent", "10");
+      await gateway.cli("markup", "create", "--provider", "openai", "--markup-percent", "50");
+      await signIn(page, "owner@localhost");
+      await search(page, "gpt-4.1-nano");
+      const row = page.locator("main tbody tr").filter({ hasText: "gpt-4.1-nano" });
+      await row.getByText("$0.15 in · $0.60 out").waitFor();
+      await row.getByText(/with \+50 % \(provider\)/).waitFor();
+      await page.getByLabel("Search models").fill("claude-haiku-4-5");
+      await page
+        .locator("main tbody tr")
+        .getByText(/with \+10 % \(gateway\)/)
+        .first()
+        .waitFor();
+      for (const { id } of await gateway.cli<{ id: string }[]>("markup", "list"))
+        await gateway.cli("markup", "remove", id);
+    }));
+
   test("lets an administrator say whether a model reasons, or leaves it to the gateway", () =>
     dashboard.visit(async (page) => {
       await signIn(page, "owner@localhost");

@@ -2,6 +2,7 @@ import { Link } from "wouter";
 import { Button, LinkButton } from "../../kit/button.tsx";
 import { Empty } from "../../kit/feedback.tsx";
 import { actionsColumn, type Column, type FileColumn, Table } from "../../kit/table.tsx";
+import { describeMarkup, findMarkup, useMarkups } from "../markups/markup-section.tsx";
 import { listOtherNames } from "../models/api.ts";
 import { ShortPrice } from "../models/models-table.tsx";
 import { firstRate } from "../models/price-lines.ts";
@@ -20,6 +21,7 @@ export function CatalogueTable({
   onEdit: (model: CatalogueModel) => void;
   onToggle: (model: CatalogueModel) => Promise<void>;
 }) {
+  const { data: markups = [] } = useMarkups();
   const columns: readonly Column<CatalogueModel>[] = [
     {
       name: "Model",
@@ -38,14 +40,9 @@ export function CatalogueTable({
     },
     {
       name: "Price",
-      sort: ({ row }) => firstRate(row.price),
+      sort: (entry) => firstRate(soldAt(entry, markups)),
       className: "tight",
-      cell: ({ row: { price, premium, source, checkedOn } }) => (
-        <span title={source}>
-          {premium === false && price === undefined ? "free quota" : <ShortPrice price={price} />}
-          {checkedOn !== undefined && <span className="sub">checked {checkedOn}</span>}
-        </span>
-      ),
+      cell: (entry) => <SalePrice entry={entry} markups={markups} />,
     },
     {
       name: "Routes",
@@ -119,6 +116,32 @@ export function CatalogueTable({
         <div className="table-foot">{models.length === 1 ? "1 model" : `${models.length} models`}</div>
       )}
     </>
+  );
+}
+
+type Markups = Parameters<typeof findMarkup>[0];
+
+const toMarked = ({ plugin: provider, row: { price } }: CatalogueModel) => ({
+  provider,
+  ofModel: price?.markupPercent === undefined ? undefined : String(price.markupPercent),
+});
+
+/** The price that accounts without a markup of their own pay. */
+function soldAt(entry: CatalogueModel, markups: Markups) {
+  const { price } = entry.row;
+  const markup = findMarkup(markups, toMarked(entry));
+  return price === undefined || markup === undefined ? price : { ...price, markupPercent: Number(markup.percent) };
+}
+
+function SalePrice({ entry, markups }: { entry: CatalogueModel; markups: Markups }) {
+  const { price, premium, source, checkedOn } = entry.row;
+  const markup = price && describeMarkup(markups, toMarked(entry));
+  const notes = [markup && `with ${markup}`, checkedOn && `checked ${checkedOn}`].filter(Boolean);
+  return (
+    <span title={source}>
+      {premium === false && price === undefined ? "free quota" : <ShortPrice price={soldAt(entry, markups)} />}
+      {notes.length > 0 && <span className="sub">{notes.join(" · ")}</span>}
+    </span>
   );
 }
 

@@ -27,11 +27,14 @@ export function useMarkups(account?: string, isShown = true) {
   return useSWR(isShown ? ["markup", account] : null, () => getMarkups(account));
 }
 
-/** The markup of a provider's model for accounts without their own, such as "+20 % (provider)", or `undefined`. */
-export function describeMarkup(
-  markups: readonly Markup[],
-  { provider, ofModel }: { readonly provider: string; readonly ofModel: string | undefined },
-): string | undefined {
+/** A provider's model, with the markup of its own row. */
+interface MarkedModel {
+  readonly provider: string;
+  readonly ofModel: string | undefined;
+}
+
+/** The markup of a provider's model for accounts without their own, and whose it is; `undefined`: none. */
+export function findMarkup(markups: readonly Markup[], { provider, ofModel }: MarkedModel) {
   const find = (name: string | null) => markups.find((markup) => markup.provider === name)?.markup_percent;
   const levels = [
     ["model", ofModel],
@@ -39,8 +42,14 @@ export function describeMarkup(
     ["gateway", find(null)],
   ] as const;
   const [level, percent] = levels.find(([, value]) => value !== undefined) ?? [];
-  if (percent === undefined) return undefined;
-  return `${percent.startsWith("-") ? "" : "+"}${formatExactPercent(percent)} (${level})`;
+  return percent === undefined ? undefined : { level, percent };
+}
+
+/** The same as text, such as "+20 % (provider)". */
+export function describeMarkup(markups: readonly Markup[], model: MarkedModel): string | undefined {
+  const markup = findMarkup(markups, model);
+  if (markup === undefined) return undefined;
+  return `${markup.percent.startsWith("-") ? "" : "+"}${formatExactPercent(markup.percent)} (${markup.level})`;
 }
 
 /** The one field of a markup. */
