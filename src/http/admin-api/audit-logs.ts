@@ -60,10 +60,13 @@ export function auditLogsController(deps: HttpDeps, api: AdminApi) {
             ...listParameters,
             event_types: list("An action such as `key.create`, or `key` for all actions on keys"),
             project_ids: list("Ids of changed entities"),
+            resource_ids: list("The same"),
             actor_ids: list("Actors: the id of a user, `cli`, or `admin-key:` and the id of an admin key"),
             actor_emails: list("Actors, by e-mail"),
             "effective_at[gte]": moment("At or after, in seconds since 1970"),
-            "effective_at[lt]": moment("Before, in seconds since 1970"),
+            "effective_at[gt]": moment("After"),
+            "effective_at[lt]": moment("Before"),
+            "effective_at[lte]": moment("At or before"),
           },
         }),
       },
@@ -80,7 +83,8 @@ async function readFilter({ accounts }: HttpDeps, query: URLSearchParams): Promi
   const emails = readAll(query, "actor_emails");
   const people = await Promise.all(emails.map(async (email) => (await accounts.find(email))?.id ?? email));
   const actors = [...readAll(query, "actor_ids"), ...people];
-  const [actions, subjects] = [readAll(query, "event_types"), readAll(query, "project_ids")];
+  const actions = readAll(query, "event_types");
+  const subjects = ["project_ids", "resource_ids"].flatMap((name) => readAll(query, name));
   return {
     from: readMoment("gte", 0) ?? readMoment("gt", 1),
     until: readMoment("lt", 0) ?? readMoment("lte", 1),

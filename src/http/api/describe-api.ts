@@ -9,6 +9,11 @@ import { commonResponses } from "./openapi.ts";
 import { describeRequest } from "./request-examples.ts";
 import { shareSchemas } from "./share-schemas.ts";
 
+interface Parameter {
+  name: string;
+  in: string;
+}
+
 interface Description {
   openapi: string;
   components: object;
@@ -16,22 +21,28 @@ interface Description {
 }
 
 interface Operation {
+  parameters?: Parameter[];
   requestBody?: { content: Record<string, { schema: { properties?: Record<string, object> }; example?: unknown }> };
   responses: Record<string, { description?: string; $ref?: string; content?: Record<string, { schema?: object }> }>;
 }
 
 /**
  * Corrects the generator: it says 3.0.3, but TypeBox's schemas are JSON Schema as in 3.1, and omits descriptions,
- * examples, what every request can be answered, and the brackets of a list in a form.
+ * examples, what every request can be answered, the brackets of a list in a form, and the query of a path with names.
  */
 function complete(
   description: Description,
   models: readonly ModelEntry[],
   inbounds: readonly ClientFormat[],
-  examples: ReadonlyMap<string, object>,
+  { examples, queries }: { examples: ReadonlyMap<string, object>; queries: ReadonlyMap<string, readonly Parameter[]> },
 ): Description {
   for (const [path, methods] of Object.entries(description.paths)) {
-    for (const [method, { requestBody }] of Object.entries(methods)) {
+    for (const [method, operation] of Object.entries(methods)) {
+      const { requestBody, parameters = [] } = operation;
+      const absent = queries
+        .get(`${method} ${path}`)
+        ?.filter(({ name }) => parameters.every((one) => one.name !== name));
+      if (absent?.length) operation.parameters = [...parameters, ...absent];
       if (requestBody === undefined) continue;
       describeRequest(path, requestBody, models, inbounds);
       const [json, example] = [requestBody.content["application/json"], examples.get(`${method} ${path}`)];
@@ -103,13 +114,21 @@ export async function describeApi(
   // Schemas that routes share are one object each; what is completed below is completed in a copy.
   const copy = structuredClone<object>(description) as Description;
   await nextTurn();
-  return complete(copy, [...kernel.registry.modelEntries], inbounds, examplesOf(routes));
+  return complete(copy, [...kernel.registry.modelEntries], inbounds, {
+    examples: byOperation(routes, ({ example }) => example),
+    queries: byOperation(routes, ({ detail }) => (detail as Operation | undefined)?.parameters),
+  });
 }
 
-/** The examples of routes, by method and path as the document has them. */
-function examplesOf(routes: readonly Route[]): ReadonlyMap<string, object> {
-  const examples = routes.flatMap(({ method, path, example }) =>
-    example === undefined ? [] : [[`${method.toLowerCase()} ${path.replaceAll(/:(\w+)/g, "{$1}")}`, example] as const],
-  );
-  return new Map(examples);
+/** A part of routes, by method and path as the document has them. */
+function byOperation<Part>(
+  routes: readonly Route[],
+  read: (route: Route) => Part | undefined,
+): ReadonlyMap<string, Part> {
+  const parts = routes.flatMap((route) => {
+    const part = read(route);
+    const path = route.path.replaceAll(/:(\w+)/g, "{$1}");
+    return part === undefined ? [] : [[`${route.method.toLowerCase()} ${path}`, part] as const];
+  });
+  return new Map(parts);
 }
