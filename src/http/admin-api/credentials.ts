@@ -7,7 +7,7 @@ import { expectManagedKeys, hasScope } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { CredentialKind, Lookup, leakedCredentials, Revocation } from "../forms/leaked-credentials.ts";
 import { type AdminApi, adminRoutes, describeRead, describeWrite, lacksScope } from "./guard.ts";
-import { listOf, toSeconds } from "./lists.ts";
+import { toSeconds } from "./lists.ts";
 import { readProject } from "./projects.ts";
 
 const CallerObject = Type.Object({
@@ -52,8 +52,10 @@ const CredentialObject = Type.Object({
   holders: Type.Array(Type.String(), { description: "E-mails of those who are written to when it is revoked" }),
   can_rotate: Type.Boolean(),
 });
+/** All that was asked about: there are no pages. */
 const FoundCredentials = Type.Object({
-  ...listOf(CredentialObject).properties,
+  object: Type.Literal("list"),
+  data: Type.Array(CredentialObject),
   can_mail: Type.Boolean({ description: "Whether a mail server is set up, so holders can be written to" }),
 });
 const RevokedCredential = Type.Object({
