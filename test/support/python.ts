@@ -32,8 +32,16 @@ const clients = [
 export const pythonClientsMsMax = 5 * prepareMsMax;
 
 /** Makes the environment of `clients`, once for all files. */
-export function preparePythonClients(): Promise<Python> {
-  return preparePython("python-clients", ...clients);
+export async function preparePythonClients(): Promise<Python> {
+  const python = await preparePython("python-clients", ...clients);
+  if (python.command !== undefined) await keepCompiled(dirname(dirname(python.command)));
+  return python;
+}
+
+/** Has an environment keep what it compiles, also where the machine's settings forbid that: it is half of what a start takes. */
+async function keepCompiled(folder: string): Promise<void> {
+  const [packages = ""] = new Bun.Glob("lib/python*/site-packages").scanSync({ cwd: folder, onlyFiles: false });
+  await Bun.write(join(folder, packages, "keep-compiled.pth"), "import sys; sys.dont_write_bytecode = False\n");
 }
 
 /**
