@@ -10,14 +10,16 @@ describe.skipIf(!hasChromium)("the catalogue", () => {
   const file = () => join(dashboard.gateway.home, "catalogue/openai.json");
   const readRows = () => JSON.parse(readFileSync(file(), "utf8")).models;
   const search = async (page: Page, text: string) => {
-    await goTo(page, "Models and prices");
     await seeHeading(page, "Models and prices");
     await page.getByLabel("Search models").fill(text);
   };
+  /** As the owner, on the page. */
+  const enter = (page: Page) => signIn(page, "owner@localhost", "/admin/catalogue");
 
   test("lets an administrator change a model's price, shows where each value comes from, and takes it back", () =>
     dashboard.visit(async (page) => {
       await signInFirst(page, dashboard.gateway);
+      await goTo(page, "Models and prices");
       await search(page, "gpt-4.1-nano");
       expect(await findViolations(page)).toEqual([]);
       await page.getByRole("button", { name: "gpt-4.1-nano", exact: true }).click();
@@ -57,7 +59,7 @@ describe.skipIf(!hasChromium)("the catalogue", () => {
 
   test("lets an administrator say whether a model reasons, or leaves it to the gateway", () =>
     dashboard.visit(async (page) => {
-      await signIn(page, "owner@localhost");
+      await enter(page);
       await search(page, "gpt-4.1-nano");
       const change = async (choice: string) => {
         await page.getByRole("button", { name: "gpt-4.1-nano", exact: true }).click();
@@ -82,7 +84,7 @@ describe.skipIf(!hasChromium)("the catalogue", () => {
       const { gateway } = dashboard;
       const messages = [{ role: "user", content: "Say hello" }];
       const statusOf = async (model: string) => (await gateway.post("/chat/completions", { model, messages })).status;
-      await signIn(page, "owner@localhost");
+      await enter(page);
       await search(page, "famA-4o-mini");
       await page.getByRole("button", { name: "Disable gpt-4o-mini of openai" }).click();
       await page.getByText("gpt-4o-mini is disabled").waitFor();
@@ -109,7 +111,7 @@ describe.skipIf(!hasChromium)("the catalogue", () => {
   test("opens the model that a new one would be a second of, and keeps a form when somebody else has changed the catalogue", () =>
     dashboard.visit(async (page) => {
       const { gateway } = dashboard;
-      await signIn(page, "owner@localhost");
+      await enter(page);
       await search(page, "gpt-4.1-nano");
       const dialog = page.getByRole("dialog");
       const save = dialog.getByRole("button", { name: "Save", exact: true });
@@ -155,7 +157,7 @@ describe.skipIf(!hasChromium)("the catalogue", () => {
       const { gateway } = dashboard;
       const messages = [{ role: "user", content: "Say hello" }];
       const statusOf = async (model: string) => (await gateway.post("/chat/completions", { model, messages })).status;
-      await signIn(page, "owner@localhost");
+      await enter(page);
       await search(page, "house");
       await page.getByRole("group", { name: "Part" }).getByRole("button", { name: "Virtual models" }).click();
       await page.getByRole("button", { name: "Add virtual model" }).click();
@@ -190,8 +192,7 @@ describe.skipIf(!hasChromium)("the catalogue", () => {
 
   test("is for everybody on the page Models: by provider and feature, with an address for each model", () =>
     dashboard.visit(async (page) => {
-      await signIn(page, "owner@localhost");
-      await goTo(page, "Models");
+      await signIn(page, "owner@localhost", "/models");
       await seeHeading(page, "Models");
       await page.getByRole("button", { name: "Maker" }).waitFor();
       await page.getByLabel("Feature").selectOption("pdf");
@@ -210,7 +211,7 @@ describe.skipIf(!hasChromium)("the catalogue", () => {
 
   test("as JSON is saved as a whole, unless somebody else has changed it", () =>
     dashboard.visit(async (page) => {
-      await signIn(page, "owner@localhost");
+      await enter(page);
       await search(page, "house");
       await page.getByRole("button", { name: "Edit as JSON" }).click();
       const text = page.getByLabel("Files");
@@ -219,7 +220,7 @@ describe.skipIf(!hasChromium)("the catalogue", () => {
       await page.getByRole("button", { name: "Save", exact: true }).click();
       await page.getByText("line 2, column 14").waitFor();
       await dashboard.visit(async (other) => {
-        await signIn(other, "owner@localhost");
+        await enter(other);
         await search(other, "famA-5");
         await other.getByRole("button", { name: "Disable gpt-5 of openai" }).click();
         await other.getByText("gpt-5 is disabled").waitFor();
@@ -233,13 +234,13 @@ describe.skipIf(!hasChromium)("the catalogue", () => {
 
   test("takes a model's changes back unless somebody else has changed the catalogue meanwhile", () =>
     dashboard.visit(async (page) => {
-      await signIn(page, "owner@localhost");
+      await enter(page);
       await search(page, "famA-5");
       await page.getByRole("button", { name: "gpt-5", exact: true }).click();
       await page.getByRole("button", { name: "Reset all…" }).click();
       const before = readRows();
       await dashboard.visit(async (other) => {
-        await signIn(other, "owner@localhost");
+        await enter(other);
         await search(other, "famA-4o-mini");
         await other.getByRole("button", { name: "Disable gpt-4o-mini of openai" }).click();
         await other.getByText("gpt-4o-mini is disabled").waitFor();
