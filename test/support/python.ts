@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, symlinkSync } from "node:fs";
+import { cpSync, mkdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { isLong } from "./long.ts";
 import { type Prepared, prepareMsMax, prepareOnce, runStep } from "./prepare-once.ts";
@@ -71,9 +71,21 @@ export async function preparePython(name: string, ...packages: string[]): Promis
   return folder === undefined ? { missing } : { command: join(folder, "bin/python") };
 }
 
-/** Installs pip once for all environments: that takes 6 s of CPU. What else comes with it, no environment is to see. */
+/**
+ * Takes the machine's pip for all environments, or installs it once, which takes 6 s of CPU. What else stands beside it, no environment
+ * is to see.
+ */
 function preparePip(): Promise<Prepared> {
   return prepareOnce("python-pip", async (folder) => {
+    const own = Bun.spawnSync(["python3", "-c", "import pip; print(pip.__path__[0])"]);
+    if (own.exitCode === 0) {
+      // A copy outlives the Python that it is of.
+      cpSync(own.stdout.toString().trim(), join(folder, "alone/pip"), { recursive: true, dereference: true });
+      // One that is made of parts of the system does not run without them.
+      const runs = ["env", `PYTHONPATH=${join(folder, "alone")}`, "python3", "-S", "-m", "pip", "--version"];
+      if ((await runStep(runs)) === undefined) return undefined;
+      rmSync(join(folder, "alone"), { recursive: true });
+    }
     const failure = await runStep(["python3", "-m", "venv", folder]);
     if (failure !== undefined) return failure;
     const [pip] = new Bun.Glob("lib/python*/site-packages/pip/__init__.py").scanSync(folder);
