@@ -10,14 +10,16 @@ describe.skipIf(!hasChromium)("the catalogue", () => {
   const file = () => join(dashboard.gateway.home, "catalogue/openai.json");
   const readRows = () => JSON.parse(readFileSync(file(), "utf8")).models;
   const search = async (page: Page, text: string) => {
-    await goTo(page, "Models and prices");
     await seeHeading(page, "Models and prices");
     await page.getByLabel("Search models").fill(text);
   };
+  /** As the owner, on the page. */
+  const enter = (page: Page) => signIn(page, "owner@localhost", "/admin/catalogue");
 
   test("lets an administrator change a model's price, shows where each value comes from, and takes it back", () =>
     dashboard.visit(async (page) => {
       await signInFirst(page, dashboard.gateway);
+      await goTo(page, "Models and prices");
       await search(page, "gpt-4.1-nano");
       expect(await findViolations(page)).toEqual([]);
       await page.getByRole("button", { name: "gpt-4.1-nano", exact: true }).click();
@@ -77,7 +79,7 @@ describe.skipIf(!hasChromium)("the catalogue", () => {
 
   test("lets an administrator say whether a model reasons, or leaves it to the gateway", () =>
     dashboard.visit(async (page) => {
-      await signIn(page, "owner@localhost");
+      await enter(page);
       await search(page, "gpt-4.1-nano");
       const change = async (choice: string) => {
         await page.getByRole("button", { name: "gpt-4.1-nano", exact: true }).click();
@@ -102,7 +104,7 @@ describe.skipIf(!hasChromium)("the catalogue", () => {
       const { gateway } = dashboard;
       const messages = [{ role: "user", content: "Say hello" }];
       const statusOf = async (model: string) => (await gateway.post("/chat/completions", { model, messages })).status;
-      await signIn(page, "owner@localhost");
+      await enter(page);
       await search(page, "famA-4o-mini");
       await page.getByRole("button", { name: "Disable gpt-4o-mini of openai" }).click();
       await page.getByText("gpt-4o-mini is disabled").waitFor();
@@ -129,7 +131,7 @@ describe.skipIf(!hasChromium)("the catalogue", () => {
   test("opens the model that a new one would be a second of, and keeps a form when somebody else has changed the catalogue", () =>
     dashboard.visit(async (page) => {
       const { gateway } = dashboard;
-      await signIn(page, "owner@localhost");
+      await enter(page);
       await search(page, "gpt-4.1-nano");
       const dialog = page.getByRole("dialog");
       const save = dialog.getByRole("button", { name: "Save", exact: true });
@@ -175,7 +177,7 @@ describe.skipIf(!hasChromium)("the catalogue", () => {
       const { gateway } = dashboard;
       const messages = [{ role: "user", content: "Say hello" }];
       const statusOf = async (model: string) => (await gateway.post("/chat/completions", { model, messages })).status;
-      await signIn(page, "owner@localhost");
+      await enter(page);
       await search(page, "house");
       await page.getByRole("group", { name: "Part" }).getByRole("button", { name: "Virtual models" }).click();
       await page.getByRole("button", { name: "Add virtual model" }).click();
@@ -210,8 +212,7 @@ describe.skipIf(!hasChromium)("the catalogue", () => {
 
   test("is for everybody on the page Models: by provider and feature, with an address for each model", () =>
     dashboard.visit(async (page) => {
-      await signIn(page, "owner@localhost");
-      await goTo(page, "Models");
+      await signIn(page, "owner@localhost", "/models");
       await seeHeading(page, "Models");
       await page.getByRole("button", { name: "Maker" }).waitFor();
       await page.getByLabel("Feature").selectOption("pdf");
@@ -230,7 +231,7 @@ describe.skipIf(!hasChromium)("the catalogue", () => {
 
   test("as JSON is saved as a whole, unless somebody else has changed it", () =>
     dashboard.visit(async (page) => {
-      await signIn(page, "owner@localhost");
+      await enter(page);
       await search(page, "house");
       await page.getByRole("button", { name: "Edit as JSON" }).click();
       const text = page.getByLabel("Files");
@@ -239,7 +240,7 @@ describe.skipIf(!hasChromium)("the catalogue", () => {
       await page.getByRole("button", { name: "Save", exact: true }).click();
       await page.getByText("line 2, column 14").waitFor();
       await dashboard.visit(async (other) => {
-        await signIn(other, "owner@localhost");
+        await enter(other);
         await search(other, "famA-5");
         await other.getByRole("button", { name: "Disable gpt-5 of openai" }).click();
         await other.getByText("gpt-5 is disabled").waitFor();
@@ -253,13 +254,13 @@ describe.skipIf(!hasChromium)("the catalogue", () => {
 
   test("takes a model's changes back unless somebody else has changed the catalogue meanwhile", () =>
     dashboard.visit(async (page) => {
-      await signIn(page, "owner@localhost");
+      await enter(page);
       await search(page, "famA-5");
       await page.getByRole("button", { name: "gpt-5", exact: true }).click();
       await page.getByRole("button", { name: "Reset all…" }).click();
       const before = readRows();
       await dashboard.visit(async (other) => {
-        await signIn(other, "owner@localhost");
+        await enter(other);
         await search(other, "famA-4o-mini");
         await other.getByRole("button", { name: "Disable gpt-4o-mini of openai" }).click();
         await other.getByText("gpt-4o-mini is disabled").waitFor();

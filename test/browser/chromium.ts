@@ -118,8 +118,12 @@ export async function openTab(
 export async function findViolations(page: Page, rules?: string[]): Promise<string[]> {
   // Injected through the debugger protocol, which bypasses the CSP of the page.
   if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(axeSource);
-  // Most findings are passes, and nobody reads them.
-  const options = { resultTypes: ["violations" as const], ...(rules !== undefined && { runOnly: rules }) };
+  // Most findings are passes, and nobody reads them. Style sheets are read by a rule alone that is an experiment, and off.
+  const options = {
+    resultTypes: ["violations" as const],
+    preload: { assets: ["media"] },
+    ...(rules !== undefined && { runOnly: rules }),
+  };
   const violations = await page.evaluate(
     async (options) => (await (globalThis as unknown as { axe: Axe }).axe.run(options)).violations,
     options,

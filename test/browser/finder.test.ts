@@ -3,9 +3,9 @@ import { findViolations, hasChromium } from "./chromium.ts";
 import {
   createUser,
   downloadedText,
-  goTo,
   listPages,
   seeHeading,
+  show,
   signIn,
   signInFirst,
   useDashboard,
@@ -128,14 +128,13 @@ describe.skipIf(!hasChromium)("finding one's way", () => {
         if (request.isNavigationRequest()) return;
         if (isLeak(sent)) leaks.push(`a request: ${sent.slice(0, 300)}`);
       });
-      await signIn(page, "owner@localhost");
-      await seeHeading(page, "Home");
+      await signIn(page, "owner@localhost", "/settings");
+      await seeHeading(page, "Settings");
       const paths = [...(await listPages(page)).keys()];
       expect(paths.length).toBeGreaterThan(15);
       let fields = 0;
       for (const path of [...paths, "/requests?from=x", "/admin/audit?span=custom"]) {
-        await page.goto(path.replace("from=x", "tag=none"));
-        await page.getByRole("heading", { level: 1 }).first().waitFor();
+        await show(page, path.replace("from=x", "tag=none"));
         const inputs = page.locator("main input[type=search], main .filters input:not([type=datetime-local])");
         const count = await inputs.count();
         for (let place = 0; place < count; place++) {
@@ -170,8 +169,7 @@ describe.skipIf(!hasChromium)("finding one's way", () => {
 
   test("Connect fills in the base URL, a key and a capable model for each client", () =>
     dashboard.visit(async (page) => {
-      await signIn(page, "ada@example.org");
-      await goTo(page, "Connect");
+      await signIn(page, "ada@example.org", "/connect");
       await seeHeading(page, "Connect");
       const code = page.locator(".code pre");
       expect(await code.textContent()).toContain(dashboard.gateway.baseUrl);
@@ -202,8 +200,7 @@ describe.skipIf(!hasChromium)("finding one's way", () => {
 
   test("a page leads to its section of the documentation, which can be searched and loads nothing from elsewhere", () =>
     dashboard.visit(async (page) => {
-      await signIn(page, "ada@example.org");
-      await goTo(page, "Requests");
+      await signIn(page, "ada@example.org", "/requests");
       await page.getByRole("link", { name: "Help", exact: true }).click();
       await page.waitForURL("/help/observability#request-log");
       await seeHeading(page, "Observability");
@@ -230,7 +227,7 @@ describe.skipIf(!hasChromium)("finding one's way", () => {
       await dashboard.gateway.cli("voucher", "create", "--usd", "5");
       await signIn(page, "owner@localhost");
       const download = async (path: string) => {
-        await page.goto(path);
+        await show(page, path);
         const begun = page.waitForEvent("download");
         await page.getByRole("button", { name: "CSV", exact: true }).first().click();
         const file = await begun;

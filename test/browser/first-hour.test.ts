@@ -8,6 +8,7 @@ import {
   interruptFirstSignIn,
   seeFirstPage,
   seeHeading,
+  show,
   signIn,
   signInFirstByForm,
   useDashboard,
@@ -15,11 +16,30 @@ import {
 
 const steps = (page: Page) => page.getByRole("region", { name: "Getting started" });
 
-/** Leaves one operation of the description: Swagger UI takes ten seconds of CPU to read all, which the long form has it do. */
+interface Description {
+  readonly paths: Readonly<Record<string, unknown>>;
+  readonly components: { readonly schemas: Readonly<Record<string, unknown>> };
+}
+
+/**
+ * Leaves one operation of the description, with the schemas that it refers to: Swagger UI takes ten seconds of CPU to read all, which the
+ * long form has it do.
+ */
 async function describeChatAlone(route: Route): Promise<void> {
-  const description = (await (await route.fetch()).json()) as { paths: Record<string, unknown> };
+  const description = (await (await route.fetch()).json()) as Description;
   const path = "/api/v1/chat/completions";
-  await route.fulfill({ json: { ...description, paths: { [path]: description.paths[path] } } });
+  const operation = description.paths[path];
+  const schemas: Record<string, unknown> = {};
+  const keep = (part: unknown) => {
+    for (const [, name = ""] of JSON.stringify(part).matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
+      if (name in schemas) continue;
+      schemas[name] = description.components.schemas[name];
+      keep(schemas[name]);
+    }
+  };
+  keep(operation);
+  const components = { ...description.components, schemas };
+  await route.fulfill({ json: { ...description, paths: { [path]: operation }, components } });
 }
 
 describe.skipIf(!hasChromium)("the first hour", () => {
@@ -37,7 +57,7 @@ describe.skipIf(!hasChromium)("the first hour", () => {
     dashboard.visit(async (page) => {
       await signInFirstByForm(page, dashboard.gateway);
       await steps(page).getByText("1 of 4 done").waitFor();
-      await page.goto("/playground");
+      await show(page, "/playground");
       await page.getByLabel("Your message").fill("Say hello");
       await page.keyboard.press("Enter");
       await page.locator(".turn-end").waitFor();
@@ -56,8 +76,7 @@ describe.skipIf(!hasChromium)("the first hour", () => {
     dashboard.visit(async (page) => {
       await signIn(page, "owner@localhost");
       for (const path of ["/keys", "/billing", "/models", "/playground", "/settings", "/admin/accounts"]) {
-        await page.goto(path);
-        await page.locator("main h1").waitFor();
+        await show(page, path);
         await page.getByText("Sandbox: all answers are simulated").waitFor();
       }
     }));

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { Locator, Page } from "playwright-core";
 import { resources } from "../../src/http/resources/index.ts";
 import { hasChromium } from "./chromium.ts";
-import { signInFirst, useDashboard } from "./dashboard.ts";
+import { show, signInFirst, useDashboard } from "./dashboard.ts";
 
 /** A dialog that creates something: its page, the button that opens it, and its title. */
 interface Creation {
@@ -125,7 +125,7 @@ describe.skipIf(!hasChromium)("a dialog whose request is answered with a conflic
       await refuseWrites(page);
       let present = "";
       for (const { path, button, title } of creations) {
-        if (path !== present) await page.goto(path);
+        if (path !== present) await show(page, path);
         present = path;
         await page.getByRole("button", { name: button, exact: true }).first().click();
         const dialog = page.getByRole("dialog", { name: title });

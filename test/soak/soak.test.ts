@@ -13,7 +13,7 @@ import { type SoakReport, soak } from "./soak.ts";
 /** The embedded gateway and the pair are soaked at the same time. */
 const warmUpSeconds = isLong ? 180 : 6;
 const seconds = isLong ? 1800 : 8;
-const callsPerSecond = isLong ? 100 : 50;
+const callsPerSecond = isLong ? 100 : 30;
 const reloadMs = isLong ? 4000 : 2000;
 const revokeMs = isLong ? 10_000 : 3000;
 /** Handles that did not change for so long are those that stay. */

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, symlinkSync } from "node:fs";
+import { cpSync, mkdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { isLong } from "./long.ts";
 import { type Prepared, prepareMsMax, prepareOnce, runStep } from "./prepare-once.ts";
@@ -32,8 +32,16 @@ const clients = [
 export const pythonClientsMsMax = 5 * prepareMsMax;
 
 /** Makes the environment of `clients`, once for all files. */
-export function preparePythonClients(): Promise<Python> {
-  return preparePython("python-clients", ...clients);
+export async function preparePythonClients(): Promise<Python> {
+  const python = await preparePython("python-clients", ...clients);
+  if (python.command !== undefined) await keepCompiled(dirname(dirname(python.command)));
+  return python;
+}
+
+/** Has an environment keep what it compiles, also where the machine's settings forbid that: it is half of what a start takes. */
+async function keepCompiled(folder: string): Promise<void> {
+  const [packages = ""] = new Bun.Glob("lib/python*/site-packages").scanSync({ cwd: folder, onlyFiles: false });
+  await Bun.write(join(folder, packages, "keep-compiled.pth"), "import sys; sys.dont_write_bytecode = False\n");
 }
 
 /**
@@ -63,9 +71,21 @@ export async function preparePython(name: string, ...packages: string[]): Promis
   return folder === undefined ? { missing } : { command: join(folder, "bin/python") };
 }
 
-/** Installs pip once for all environments: that takes 6 s of CPU. What else comes with it, no environment is to see. */
+/**
+ * Takes the machine's pip for all environments, or installs it once, which takes 6 s of CPU. What else stands beside it, no environment
+ * is to see.
+ */
 function preparePip(): Promise<Prepared> {
   return prepareOnce("python-pip", async (folder) => {
+    const own = Bun.spawnSync(["python3", "-c", "import pip; print(pip.__path__[0])"]);
+    if (own.exitCode === 0) {
+      // A copy outlives the Python that it is of.
+      cpSync(own.stdout.toString().trim(), join(folder, "alone/pip"), { recursive: true, dereference: true });
+      // One that is made of parts of the system does not run without them.
+      const runs = ["env", `PYTHONPATH=${join(folder, "alone")}`, "python3", "-S", "-m", "pip", "--version"];
+      if ((await runStep(runs)) === undefined) return undefined;
+      rmSync(join(folder, "alone"), { recursive: true });
+    }
     const failure = await runStep(["python3", "-m", "venv", folder]);
     if (failure !== undefined) return failure;
     const [pip] = new Bun.Glob("lib/python*/site-packages/pip/__init__.py").scanSync(folder);

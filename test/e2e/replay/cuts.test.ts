@@ -20,7 +20,7 @@ const named = streams.map((plan): [string, Plan] => [plan.recording.path, plan])
 /** More calls than fail of one cut, with its second attempt. */
 const worksFirst = 4;
 /** How many places a stream is cut at: a sample of its event boundaries and of its other bytes. */
-const placesMax = rounds(6, 60);
+const placesMax = rounds(4, 60);
 
 /** Bytes after which an event has just ended, and bytes anywhere. */
 function placesIn(body: Uint8Array, seed: number): number[] {

@@ -10,7 +10,7 @@ import { postgresTest } from "../db/postgres/fixture.ts";
  * one history with all that happened in it. Without a seed the long form draws one.
  */
 const shortSeed = "1";
-const histories = isLong ? 10_000 : 25;
+const histories = isLong ? 10_000 : 15;
 
 let url: string;
 beforeAll(async () => {

@@ -281,7 +281,7 @@ test(
   "two ways at once are read for what they are, or fail",
   async () => {
     const trials: Trial[] = [];
-    while (trials.length < rounds(150, 20_000)) {
+    while (trials.length < rounds(75, 20_000)) {
       const pair = pairOf();
       if (pair !== undefined) trials.push(pair);
     }
