@@ -174,21 +174,34 @@ function formatAtRate({ callsPerSecond, rows }: AtRate): string[] {
   return formatTable(columns, lines, [0]);
 }
 
+/** Subjects by rates; the times are those at the rate in the middle. */
 function formatRates(rows: readonly RateRow[]): string[] {
-  const columns = ["calls a second", "", "CPU µs", "from–to", "p50 ms", "p99 ms", "switches a call", "threads"];
-  const lines = rows
-    .toSorted((a, b) => a.callsPerSecond - b.callsPerSecond)
-    .map(({ subject, isCold, callsPerSecond, cpuUs, cpuUsFrom, cpuUsTo, p50Ms, p99Ms, switches, threads }) => [
-      String(callsPerSecond),
-      isCold ? `${subject}, cold` : subject,
-      cpuUs.toFixed(0),
-      `${cpuUsFrom.toFixed(0)}–${cpuUsTo.toFixed(0)}`,
-      p50Ms.toFixed(2),
-      p99Ms.toFixed(2),
-      switches.toFixed(1),
-      threads.toFixed(0),
-    ]);
-  return formatTable(columns, lines, [1]);
+  const rates = [...new Set(rows.map(({ callsPerSecond }) => callsPerSecond))].sort((a, b) => a - b);
+  const middle = rates[rates.length >> 1] as number;
+  const titleOf = ({ subject, isCold }: RateRow) => (isCold ? `${subject}, cold` : subject);
+  const lines = [...new Set(rows.map(titleOf))].map((title) => {
+    const at = (rate: number) => rows.find((row) => titleOf(row) === title && row.callsPerSecond === rate);
+    const cpu = rates.map((rate) => {
+      const row = at(rate);
+      return row === undefined
+        ? "–"
+        : `${row.cpuUs.toFixed(0)} (${row.cpuUsFrom.toFixed(0)}–${row.cpuUsTo.toFixed(0)})`;
+    });
+    const times = at(middle);
+    const figures = [
+      times?.p50Ms.toFixed(2),
+      times?.p99Ms.toFixed(2),
+      times?.switches.toFixed(1),
+      times?.threads.toFixed(0),
+    ];
+    return [title, ...cpu, ...figures.map((figure) => figure ?? "–")];
+  });
+  const columns = [
+    "",
+    ...rates.map((rate) => `CPU µs at ${rate}/s`),
+    ...[`p50 ms at ${middle}/s`, "p99 ms", "context switches", "threads"],
+  ];
+  return formatTable(columns, lines, [0]);
 }
 
 function formatMemory(
