@@ -174,6 +174,9 @@ function normalizeLogprobs(logprobs: unknown): unknown {
   return { content: null, refusal: null, ...logprobs };
 }
 
+/** The reason of an ending by a filter. */
+const filtered = "content_filter";
+
 /** All text of a completion. */
 export function collectText(completion: Pick<ChatCompletion, "choices">): string {
   let text = "";
@@ -182,7 +185,7 @@ export function collectText(completion: Pick<ChatCompletion, "choices">): string
   };
   for (const choice of completion.choices) {
     const { message } = choice;
-    new ChoiceText().visit(message, take);
+    new ChoiceText().visit(message, take, choice.finish_reason === filtered);
     visitBeside(choice, take);
     text += toWrittenText(getAudio(message)?.transcript);
     for (const call of message.tool_calls ?? []) for (const part of getCallTexts(call)) text += part;
@@ -331,7 +334,7 @@ export class StreamNormalizer {
     fixTexts(delta);
     if (!state.begun) this.#begin(state, choice);
     else if (delta.role !== undefined) delete delta.role;
-    state.text.visit(delta, state.count);
+    state.text.visit(delta, state.count, choice.finish_reason === filtered);
     visitBeside(choice, state.count);
     if (delta.audio) state.count(toWrittenText(countAudio(this.#usageMeter, delta)));
     if (delta.tool_calls || (choice.finish_reason && state.calls.isHolding)) {

@@ -30,8 +30,8 @@ const envelopeNames: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Members that repeat other text of the answer or of the prompt, are padding, are encrypted for the provider, or hold
- * media as base64. Their cost is counted elsewhere or reported.
+ * Members that repeat other text of the answer or of the prompt, are padding, are encrypted for the provider, hold
+ * media as base64, or explain a refusal by a filter. Their cost is counted elsewhere or reported.
  */
 const otherNames: ReadonlySet<string> = new Set([
   "audio",
@@ -47,6 +47,7 @@ const otherNames: ReadonlySet<string> = new Set([
   "partial_image_b64",
   "result",
   "signature",
+  "stop_details",
 ]);
 
 /** Members without text of the model. */
@@ -109,10 +110,12 @@ export class ChoiceText {
   #thoughts = 0;
   #details = 0;
 
-  visit(message: object, take: (text: string) => void): void {
+  /** @param isFiltered The choice ends here by a filter, whose explanation the model did not write: providers do not charge it. */
+  visit(message: object, take: (text: string) => void, isFiltered = false): void {
     for (const name in message) {
       const value: unknown = message[name as keyof typeof message];
       if (value === "" || value === null || value === undefined || readNames.has(name)) continue;
+      if (isFiltered && name === "refusal") continue;
       if (name === "reasoning_content") visitTexts(value, (text) => this.#think(text, text.length, 0, take));
       else if (thoughtNames.has(name)) visitTexts(value, (text) => this.#think(text, 0, text.length, take));
       else if (!silentNames.has(name)) visitMember(name, value, take);

@@ -154,8 +154,9 @@ export class MessagesOutboundStream implements ChatStream<ServerEvent> {
 
   #finish(stop: MessageAnswer): void {
     this.#push({ content: this.#fences?.flush() ?? this.#heldText ?? "" });
-    this.#push({ refusal: toRefusal(stop) ?? "" });
-    this.#push({}, toFinishReason(stop.stop_reason, this.#callCount > 0));
+    // In the chunk of the end, by which it counts as no output of the model.
+    const refusal = toRefusal(stop) || undefined;
+    this.#push({ ...(refusal !== undefined && { refusal }) }, toFinishReason(stop.stop_reason, this.#callCount > 0));
   }
 
   get #isJson(): boolean {

@@ -212,6 +212,52 @@ describe("an answer that cannot be given out", () => {
   });
 });
 
+describe("a refusal before any output", () => {
+  const explanation = "This request was declined because of what it may be used for. ".repeat(5);
+  const details = { type: "refusal", category: "cyber", explanation };
+  const message = {
+    id: "msg_1",
+    type: "message",
+    role: "assistant",
+    model: "claude",
+    content: [],
+    stop_sequence: null,
+  };
+  const whole = () =>
+    jsonReply({
+      ...message,
+      stop_reason: "refusal",
+      stop_details: details,
+      usage: { input_tokens: 10, output_tokens: 0 },
+    });
+  const streamed = () =>
+    eventsReply(
+      {
+        type: "message_start",
+        message: { ...message, stop_reason: null, usage: { input_tokens: 10, output_tokens: 0 } },
+      },
+      { type: "message_delta", delta: { stop_reason: "refusal", stop_details: details }, usage: { output_tokens: 0 } },
+      { type: "message_stop" },
+    );
+  const model = "famC-sonnet-4-5";
+
+  test.each([
+    ["/chat/completions", { model, messages }],
+    ["/responses", { model, input: "Say hello" }],
+    ["/messages", { model, max_tokens: 1000, messages }],
+  ])("costs its prompt alone, as the provider reports it, whole and streamed: %s", async (path, body) => {
+    for (const [reply, stream] of [
+      [whole(), false],
+      [streamed(), true],
+    ] as const) {
+      const { status, text, call } = await askAs({ provider: "anthropic", path, body: { ...body, stream } }, reply);
+      expect([path, stream, status]).toEqual([path, stream, 200]);
+      expect(text).toContain("may be used for");
+      expect(call).toMatchObject({ usage_source: "reported", input_tokens: 10, output_tokens: 0 });
+    }
+  });
+});
+
 describe("a provider that is silent for too long", () => {
   test.each(names)("is owed the prompt, because it goes on: %s", async (name) => {
     const { status, call } = await ask(name, { ...odd(name), fault: { kind: "hang" } });
