@@ -288,7 +288,7 @@ class ConversationReader {
       this.#addCall({ ...markOf(item), call_id: id as string, name }, JSON.stringify(args), path);
       return;
     }
-    // Thoughts are the model's own, so they are no message of somebody else.
+    // Reasoning is the model's own, so it is no message of somebody else.
     const parts = type.endsWith("reasoning") ? [] : toReadableParts(item.content ?? item.text, this.#warn);
     if (parts.length > 0) this.#addParts(toSpoken(item), withSender(item, parts));
     else this.#warn(`Left out an item of type ${quoteValue(type)}, which only its own provider can read`);
@@ -376,7 +376,7 @@ function toSealedPart(warn: (message: string) => void): ContentPart {
   return { type: "text", text: "[Encrypted content that only another model can read]" };
 }
 
-/** The text, the pictures and the files of an item whose type is not known; what else it has is left out. */
+/** The text, the images and the files of an item whose type is not known; what else it has is left out. */
 function toReadableParts(content: unknown, warn: (message: string) => void): ContentPart[] {
   if (typeof content === "string") return toParts(content, "", warn);
   const parts = listOf(content).flatMap((part): { type: string }[] => {
