@@ -82,7 +82,7 @@ export function fromResponsesRequest(
   };
   const tools = new ToolSet(warn);
   tools.add(request.tools ?? [], "tools", false);
-  const reader = new ConversationReader({ tools, envelope, model, warn });
+  const reader = new ConversationReader({ tools, envelope, model, items: [...earlier, ...input], warn });
   reader.addSystem(request.instructions ?? "");
   for (const item of earlier) reader.add(item, "previous_response_id");
   input.forEach((item, index) => {
@@ -155,26 +155,21 @@ export function refuseChatBody(body: unknown): GatewayError | undefined {
   return badRequest(message, "messages");
 }
 
-/** History of tools that a provider ran by itself: the answers that follow say what came of it. */
-const droppedItems: ReadonlySet<string> = new Set([
-  "web_search_call",
-  "file_search_call",
-  "code_interpreter_call",
-  "image_generation_call",
-  "mcp_list_tools",
-  "mcp_call",
-]);
-
 /** Context of the translation of a conversation. */
 interface ConversationOptions {
   tools: ToolSet;
   envelope: ReasoningEnvelope;
   /** The id of the model that the request is for: it alone can use what was sealed for it. */
   model: string;
+  /** The items of the whole conversation. */
+  items: readonly ResponseItem[];
   warn(message: string): void;
 }
 
 type Mark = ReturnType<typeof markOf>;
+
+/** An item of a type that is not among those of the schema. */
+type OtherItem = { type: string } & Record<string, unknown>;
 
 /** Reads items into a conversation: what the model said in a row becomes one message. */
 class ConversationReader {
@@ -183,16 +178,19 @@ class ConversationReader {
   readonly #tools: ToolSet;
   readonly #envelope: ReasoningEnvelope;
   readonly #model: string;
+  readonly #items: readonly ResponseItem[];
   readonly #warn: (message: string) => void;
+  #answeredCalls: ReadonlySet<unknown> | undefined;
 
-  constructor({ tools, envelope, model, warn }: ConversationOptions) {
+  constructor({ tools, envelope, model, items, warn }: ConversationOptions) {
+    this.#items = items;
     this.#tools = tools;
     this.#envelope = envelope;
     this.#model = model;
     this.#warn = warn;
   }
 
-  /** @throws {GatewayError} `invalid_request` when an output answers no call, or the item has no meaning in chat. */
+  /** @throws {GatewayError} `invalid_request` when an output answers no call, or a part has no meaning in chat. */
   add(item: ResponseItem, path: string): void {
     if (isMessage(item)) this.#addMessage(item, path);
     else this.#addTyped(item as TypedItem, path);
@@ -210,8 +208,11 @@ class ConversationReader {
   }
 
   #addMessage(item: MessageItem, path: string): void {
-    const { role, content } = item;
-    const parts = toParts(content, `${path}.content`);
+    this.#addParts(item, toParts(item.content, `${path}.content`, this.#warn));
+  }
+
+  #addParts(item: Pick<MessageItem, "role">, parts: ContentPart[]): void {
+    const { role } = item;
     const last = parts.at(-1);
     const mark = readMark(item);
     if (last !== undefined && mark !== undefined)
@@ -250,7 +251,7 @@ class ConversationReader {
       }
       case "function_call_output":
       case "custom_tool_call_output":
-        this.#addResult(item.call_id, toParts(item.output, `${path}.output`), path, markOf(item));
+        this.#addResult(item.call_id, toParts(item.output, `${path}.output`, this.#warn), path, markOf(item));
         break;
       case "tool_search_output": {
         const names = this.#tools.add(item.tools, `${path}.tools`, true);
@@ -265,16 +266,42 @@ class ConversationReader {
         this.#addThoughts(item.encrypted_content, path);
         break;
       default:
-        this.#refuse((item as { type: string }).type, path);
+        this.#addOther(item as OtherItem, path);
     }
   }
 
-  #refuse(type: string, path: string): void {
-    if (!droppedItems.has(type)) {
-      const message = `This model takes no items of type ${quoteValue(type)}, expected messages, tool calls, their outputs or reasoning`;
-      throw badRequest(message, `${path}.type`);
+  /** An item of another type: a call or its output, a message if it has text, or something that only its own provider can read. */
+  #addOther(item: OtherItem, path: string): void {
+    const { type } = item;
+    const name = /^(\w+)_call$/.exec(type)?.[1];
+    // An output that names no call has the id of the call as its own.
+    const outputId = type.endsWith("_output") ? (item.call_id ?? item.id) : undefined;
+    if (typeof outputId === "string" && this.#conversation.hasCall(outputId)) {
+      const { output } = item;
+      const parts = toReadableParts(output, this.#warn);
+      const text = typeof output === "string" ? output : JSON.stringify(output ?? null);
+      this.#addResult(outputId, parts.length > 0 ? parts : [{ type: "text", text }], path, markOf(item));
+      return;
     }
-    this.#warn(`Left out an item of type ${quoteValue(type)}, which only its own provider can read`);
+    if (name !== undefined && typeof item.call_id === "string" && this.#isAnswered(item.call_id)) {
+      const { type: _, id: __, call_id: id, status: ___, cache_control: ____, ...args } = item;
+      this.#addCall({ ...markOf(item), call_id: id as string, name }, JSON.stringify(args), path);
+      return;
+    }
+    // Reasoning is the model's own, so it is no message of somebody else.
+    const parts = type.endsWith("reasoning") ? [] : toReadableParts(item.content ?? item.text, this.#warn);
+    if (parts.length > 0) this.#addParts(toSpoken(item), withSender(item, parts));
+    else this.#warn(`Left out an item of type ${quoteValue(type)}, which only its own provider can read`);
+  }
+
+  #isAnswered(callId: string): boolean {
+    this.#answeredCalls ??= new Set(
+      this.#items.flatMap((item) => {
+        const { type, call_id: answered, id } = item as OtherItem;
+        return type?.endsWith("_output") ? [answered ?? id] : [];
+      }),
+    );
+    return this.#answeredCalls.has(callId);
   }
 
   #addCall(item: { call_id: string; name: string; namespace?: string | null }, text: string, path: string): void {
@@ -334,11 +361,57 @@ type Content = string | readonly { type: string }[];
  *
  * @throws {GatewayError} `invalid_request` for a part that only one provider could read.
  */
-function toParts(content: Content, path: string): ContentPart[] {
+function toParts(content: Content, path: string, warn: (message: string) => void): ContentPart[] {
   if (typeof content === "string") return content === "" ? [] : [{ type: "text", text: content }];
   return content
-    .map((part, index) => toPart(part as ResponsePart, `${path}[${index}]`))
+    .map((part, index) =>
+      part.type === "encrypted_content" ? toSealedPart(warn) : toPart(part as ResponsePart, `${path}[${index}]`),
+    )
     .filter((part) => part.type !== "text" || part.text !== "");
+}
+
+/** The model is told of a part that it cannot read: it would guess what the others are about. */
+function toSealedPart(warn: (message: string) => void): ContentPart {
+  warn("Left out encrypted_content of a message, which only its own provider can read");
+  return { type: "text", text: "[Encrypted content that only another model can read]" };
+}
+
+/** The text, the images and the files of an item whose type is not known; what else it has is left out. */
+function toReadableParts(content: unknown, warn: (message: string) => void): ContentPart[] {
+  if (typeof content === "string") return toParts(content, "", warn);
+  const parts = listOf(content).flatMap((part): { type: string }[] => {
+    const { type, text, image_url: url, file_data: data, filename } = part;
+    if (type === "encrypted_content") return [{ type }];
+    if (typeof text === "string") return [{ ...part, type: "text" }];
+    if (typeof url === "string" && url !== "") return [{ ...part, type: "input_image" }];
+    if (typeof data !== "string" || data === "") return [];
+    return [Object.assign({ type: "input_file", file_data: data }, typeof filename === "string" && { filename })];
+  });
+  return toParts(parts, "", warn);
+}
+
+function listOf(value: unknown): Record<string, unknown>[] {
+  return (Array.isArray(value) ? (value as unknown[]) : [value]).filter(isRecord);
+}
+
+/** The role of an item that has text. What does not say that the model wrote it is a user's. */
+function toSpoken(item: OtherItem): Pick<MessageItem, "role"> {
+  const { role } = item;
+  return { ...item, role: role === "assistant" || role === "system" || role === "developer" ? role : "user" };
+}
+
+/** The parts of a message between agents, after a line that says from whom and to whom it is. */
+function withSender({ author, recipient }: OtherItem, parts: ContentPart[]): ContentPart[] {
+  const names = [
+    ...(typeof author === "string" ? [`from ${author}`] : []),
+    ...(typeof recipient === "string" ? [`to ${recipient}`] : []),
+  ];
+  if (names.length === 0) return parts;
+  const line = `Message ${names.join(" ")}:`;
+  const [first, ...rest] = parts;
+  return first?.type === "text"
+    ? [{ ...first, text: `${line}\n${first.text}` }, ...rest]
+    : [{ type: "text", text: line }, ...parts];
 }
 
 function toPart(part: ResponsePart, path: string): ContentPart {

@@ -60,14 +60,16 @@ async function ask(call: Call<ChatRequest>, defaults: ChatOptions) {
   const request = withCacheKey(call.request, call, options);
   const requested = { ...call, request: stops.length === 0 ? request : { ...request, stop: null } };
   const body = toResponsesRequest(requested, options);
+  const format = call.request.response_format?.type;
+  const asksJson = format === "json_schema" || format === "json_object";
   const onTier = (tier: unknown) => warnOfTier(tier, call, options);
   if (body.stream === true) {
-    const stream = new ResponsesOutboundStream(await call.upstream.events(path, body), onTier);
+    const stream = new ResponsesOutboundStream(await call.upstream.events(path, body), onTier, asksJson);
     return stops.length === 0 ? stream : stopStream(stream, stops);
   }
   const answer = await call.upstream.json(path, body);
   onTier(isRecord(answer) ? answer.service_tier : undefined);
-  return stopCompletion(fromResponse(answer), stops);
+  return stopCompletion(fromResponse(answer, asksJson), stops);
 }
 
 type Item = Record<string, unknown>;

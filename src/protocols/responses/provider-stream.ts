@@ -23,22 +23,23 @@ const listOf = (value: unknown): Part[] => (Array.isArray(value) ? value.filter(
 const textOf = (value: unknown) => (typeof value === "string" ? value : "");
 
 /**
- * A response as a chat answer.
+ * A response as a chat answer. Its message items are paragraphs.
  *
+ * @param asksJson Whether JSON was asked for: commentary before it is then a thought, and no content.
  * @throws {UpstreamError} When it is an error, or no response.
  */
-export function fromResponse(answer: unknown): ChatCompletion {
+export function fromResponse(answer: unknown, asksJson: boolean): ChatCompletion {
   const response = checkResponse(answer);
   const message: ChatCompletion["choices"][number]["message"] = { role: "assistant", content: null };
   const [texts, refusals, thoughts, logprobs]: [string[], string[], string[], unknown[]] = [[], [], [], []];
   const calls: ToolCall[] = [];
   const details: Part[] = [];
   for (const item of listOf(response.output)) {
-    for (const part of item.type === "message" ? listOf(item.content) : []) {
-      texts.push(part.type === "output_text" ? textOf(part.text) : "");
-      refusals.push(part.type === "refusal" ? textOf(part.refusal) : "");
-      logprobs.push(...listOf(part.logprobs));
-    }
+    const parts = item.type === "message" ? listOf(item.content) : [];
+    const isThought = asksJson && isCommentary(item);
+    (isThought ? thoughts : texts).push(joinParts(parts, "output_text", "text"));
+    refusals.push(joinParts(parts, "refusal", "refusal"));
+    if (!isThought) logprobs.push(...parts.flatMap((part) => listOf(part.logprobs)));
     if (item.type === "reasoning") {
       thoughts.push(...[...listOf(item.summary), ...listOf(item.content)].map(({ text }) => textOf(text)));
       const detail = toResponsesDetail(item, details.length);
@@ -47,10 +48,10 @@ export function fromResponse(answer: unknown): ChatCompletion {
     const call = toCall(item, true);
     if (call !== undefined) calls.push(call as ToolCall);
   }
-  const [content, refusal] = [texts.join(""), refusals.join("")];
+  const [content, refusal, thought] = [joinParagraphs(texts), joinParagraphs(refusals), joinParagraphs(thoughts)];
   if (content !== "") message.content = content;
   if (refusal !== "") message.refusal = refusal;
-  if (thoughts.length > 0) message.reasoning_content = thoughts.join("\n\n");
+  if (thought !== "") message.reasoning_content = thought;
   if (details.length > 0) Object.assign(message, { reasoning_details: details });
   if (calls.length > 0) message.tool_calls = calls;
   const choice = {
@@ -69,6 +70,19 @@ export function fromResponse(answer: unknown): ChatCompletion {
     ...(usage && { usage }),
     ...(typeof response.service_tier === "string" && { service_tier: response.service_tier }),
   };
+}
+
+function joinParts(parts: readonly Part[], type: string, field: string): string {
+  return parts.map((part) => (part.type === type ? textOf(part[field]) : "")).join("");
+}
+
+function joinParagraphs(texts: readonly string[]): string {
+  return texts.filter((text) => text !== "").join("\n\n");
+}
+
+/** Whether a message tells what the model is about to do, and does not answer. */
+function isCommentary({ type, phase }: Part): boolean {
+  return type === "message" && phase === "commentary";
 }
 
 /** @throws {UpstreamError} When it is not a response, or one that failed. */
@@ -128,15 +142,28 @@ export class ResponsesOutboundStream implements ChatStream<ServerEvent> {
   readonly events: ChatStream<ServerEvent>["events"];
   isComplete = false;
   readonly #onTier: (tier: unknown) => void;
+  readonly #asksJson: boolean;
   readonly #calls: OpenCall[] = [];
   #detailCount = 0;
-  #hasThought = false;
+  /** The place of the item that began last, for providers that leave the place of a piece out. */
+  #lastPlace = -1;
+  #summaryCount = 0;
+  /** The places of messages that are commentary. */
+  readonly #commentary = new Set<number>();
+  /** The paragraphs of each field that have begun. */
+  readonly #paragraphs = {
+    content: new Set<unknown>(),
+    refusal: new Set<unknown>(),
+    reasoning_content: new Set<unknown>(),
+  };
   /** The fields of which a piece was given. */
   readonly #given = new Set<string>();
 
-  constructor(events: ChatStream<ServerEvent>["events"], onTier: (tier: unknown) => void) {
+  /** @param asksJson As for {@link fromResponse}. */
+  constructor(events: ChatStream<ServerEvent>["events"], onTier: (tier: unknown) => void, asksJson = false) {
     this.events = events;
     this.#onTier = onTier;
+    this.#asksJson = asksJson;
   }
 
   push(event: ServerEvent): ChatChunk[] {
@@ -175,7 +202,7 @@ export class ResponsesOutboundStream implements ChatStream<ServerEvent> {
 
   /** Returns what the whole response has and no event before it: some servers send nothing else. */
   #findRest(response: Part): ChunkChoice["delta"] {
-    const [choice] = fromResponse(response).choices;
+    const [choice] = fromResponse(response, this.#asksJson).choices;
     const { role: _, ...message }: Record<string, unknown> = { ...choice?.message };
     for (const name in message) if (this.#given.has(name) || !message[name]) delete message[name];
     const calls = (choice?.message.tool_calls ?? []).flatMap((call) => this.#findRestOfCall(call));
@@ -192,21 +219,27 @@ export class ResponsesOutboundStream implements ChatStream<ServerEvent> {
 
   /** Reads what an event adds to the answer; `undefined` if it adds nothing. */
   #read(part: Part): Pick<ChunkChoice, "delta" | "logprobs"> | undefined {
-    const { type, delta, output_index: place } = part;
+    const { type, output_index: place } = part;
+    const at = typeof place === "number" ? place : this.#lastPlace;
+    const text = textOf(part.delta);
     switch (type) {
       case "response.output_text.delta": {
+        if (this.#commentary.has(at)) return this.#write("reasoning_content", at, text);
         const logprobs = listOf(part.logprobs);
-        return { delta: { content: textOf(delta) }, ...(logprobs.length > 0 && { logprobs: { content: logprobs } }) };
+        return { ...this.#write("content", at, text), ...(logprobs.length > 0 && { logprobs: { content: logprobs } }) };
       }
       case "response.refusal.delta":
-        return { delta: { refusal: textOf(delta) } };
+        return this.#write("refusal", at, text);
       case "response.reasoning_summary_part.added":
-        return this.#hasThought ? { delta: { reasoning_content: "\n\n" } } : undefined;
+        this.#summaryCount++;
+        return undefined;
       case "response.reasoning_summary_text.delta":
+        return this.#write("reasoning_content", `${at} summary ${this.#summaryCount}`, text);
       case "response.reasoning_text.delta":
-        this.#hasThought = true;
-        return { delta: { reasoning_content: textOf(delta) } };
+        return this.#write("reasoning_content", `${at} text ${part.content_index ?? 0}`, text);
       case "response.output_item.added":
+        this.#lastPlace = typeof place === "number" ? place : this.#lastPlace + 1;
+        if (this.#asksJson && isRecord(part.item) && isCommentary(part.item)) this.#commentary.add(this.#lastPlace);
         return this.#begin(part.item, place);
       case "response.function_call_arguments.delta":
         return this.#continue(part, (text) => ({ function: { arguments: text } }));
@@ -221,6 +254,14 @@ export class ResponsesOutboundStream implements ChatStream<ServerEvent> {
       default:
         return undefined;
     }
+  }
+
+  /** Gives a piece of a paragraph, which an empty line separates from the one before. */
+  #write(field: "content" | "refusal" | "reasoning_content", paragraph: unknown, text: string) {
+    const paragraphs = this.#paragraphs[field];
+    const isNext = text !== "" && paragraphs.size > 0 && !paragraphs.has(paragraph);
+    if (text !== "") paragraphs.add(paragraph);
+    return { delta: { [field]: isNext ? `\n\n${text}` : text } };
   }
 
   #begin(item: unknown, place: unknown) {

@@ -290,7 +290,7 @@ describe("a silent stream of a response that is passed through", () => {
   test("that fails ends under the id with which the gateway began it, also where chat cannot express the request", async () => {
     const input = [
       { role: "user", content: "Hi" },
-      { type: "compaction", encrypted_content: "opaque" },
+      { role: "user", content: [{ type: "input_video", url: "opaque" }] },
     ];
     for (const steps of [[], [...opening, added, delta(3, "Hello")]]) {
       const broken = new UpstreamError("bad_response", "The line is dead", { status: 500 });

@@ -66,6 +66,105 @@ describe("a request", () => {
   });
 });
 
+describe("an item of a type that is not known", () => {
+  const from = (...input: object[]) => {
+    const { chat, plan } = translate({ model: "m", input: [{ role: "user", content: "Go" }, ...input] });
+    return [sent<unknown[]>(chat.messages).slice(1), plan.warnings];
+  };
+  const unread = (type: string) => `Left out an item of type "${type}", which only its own provider can read`;
+  const sealed = "Left out encrypted_content of a message, which only its own provider can read";
+  const sealedText = "[Encrypted content that only another model can read]";
+  const secret = { type: "encrypted_content", encrypted_content: "gAAA" };
+
+  test("is a message where it has text, after a line with the agents that it is from and to", () => {
+    const agents = { type: "agent_message", id: "amsg_1", author: "/root", recipient: "/root/child" };
+    const text = { type: "input_text", text: "NEW_TASK\nlist files" };
+    const line = "Message from /root to /root/child:";
+    expect(from({ ...agents, content: [text] })).toEqual([[{ role: "user", content: `${line}\n${text.text}` }], []]);
+    expect(from({ ...agents, content: [secret] })).toEqual([
+      [{ role: "user", content: `${line}\n${sealedText}` }],
+      [sealed],
+    ]);
+    const image = { type: "input_image", image_url: "data:image/png;base64,AA==" };
+    const file = { type: "input_file", file_data: "data:application/pdf;base64,AA==", filename: 1 };
+    expect(from({ ...agents, recipient: null, content: [image, { type: "of_next_year" }, file] })).toEqual([
+      [
+        {
+          role: "user",
+          content: [
+            { type: "text", text: "Message from /root:" },
+            { type: "image_url", image_url: { url: image.image_url } },
+            { type: "file", file: { file_data: file.file_data } },
+          ],
+        },
+      ],
+      [],
+    ]);
+    expect(from({ type: "note_of_next_year", text: "Hi" }, { type: "x", role: "assistant", content: "Ho" })).toEqual([
+      [
+        { role: "user", content: "Hi" },
+        { role: "assistant", content: "Ho" },
+      ],
+      [],
+    ]);
+  });
+
+  test("is a call or its output where it has both halves of the pair, whatever type the other half is of", () => {
+    const action = { type: "exec", command: ["ls"] };
+    const shell = { type: "local_shell_call", id: "lsh_1", call_id: "c1", status: "completed", action };
+    const said = (content: unknown) => [
+      {
+        role: "assistant",
+        content: null,
+        tool_calls: [
+          { id: "c1", type: "function", function: { name: "local_shell", arguments: JSON.stringify({ action }) } },
+        ],
+      },
+      { role: "tool", tool_call_id: "c1", content },
+    ];
+    const output = { call_id: "c1", output: "a.txt" };
+    expect(from(shell, { type: "function_call_output", ...output })).toEqual([said("a.txt"), []]);
+    expect(from(shell, { type: "local_shell_call_output", id: "c1", output: "a.txt" })).toEqual([said("a.txt"), []]);
+    const lines = [{ stdout: "a.txt", stderr: "" }];
+    expect(from(shell, { type: "shell_call_output", call_id: "c1", output: lines })).toEqual([
+      said(JSON.stringify(lines)),
+      [],
+    ]);
+    const screen = { type: "computer_screenshot", image_url: "data:image/png;base64,AA==" };
+    expect(from(shell, { type: "computer_call_output", call_id: "c1", output: screen })).toEqual([
+      said([{ type: "image_url", image_url: { url: screen.image_url } }]),
+      [],
+    ]);
+  });
+
+  test("is left out with a note where it has neither, also half of a pair", () => {
+    expect(
+      from(
+        { type: "of_next_year", id: "x", content: [{ type: "blob" }] },
+        { type: "compaction", encrypted_content: "x" },
+        { type: "agent_reasoning", text: "Hm" },
+        { type: "shell_call", call_id: "c1", action: {} },
+        { type: "shell_call_output", call_id: "c2", output: "x" },
+      ),
+    ).toEqual([[], ["of_next_year", "compaction", "agent_reasoning", "shell_call", "shell_call_output"].map(unread)]);
+  });
+
+  test("has an encrypted part as messages and outputs of known types have it", () => {
+    expect(from({ role: "user", content: [secret] }, call, { ...output, output: [secret] })).toEqual([
+      [
+        { role: "user", content: sealedText },
+        {
+          role: "assistant",
+          content: null,
+          tool_calls: [{ id: "call_1", type: "function", function: { name: "look", arguments: "{}" } }],
+        },
+        { role: "tool", tool_call_id: "call_1", content: sealedText },
+      ],
+      [sealed],
+    ]);
+  });
+});
+
 const call = { type: "function_call", call_id: "call_1", name: "look", arguments: "{}" };
 const output = { type: "function_call_output", call_id: "call_1", output: "ok" };
 const look = { type: "function", name: "look", parameters: {} };
@@ -92,23 +191,6 @@ const refused: [about: string, request: object, message: string, param: string |
     { prompt: { id: "pmpt_1" } },
     "Prompt templates are stored at their own provider, expected the text in input",
     "prompt",
-  ],
-  [
-    "an unknown item",
-    {
-      input: [
-        { role: "user", content: "Hi" },
-        { type: "of_next_year", id: "x" },
-      ],
-    },
-    'This model takes no items of type "of_next_year", expected messages, tool calls, their outputs or reasoning',
-    "input[1].type",
-  ],
-  [
-    "a compaction of another provider",
-    { input: [{ type: "compaction", encrypted_content: "x" }] },
-    'This model takes no items of type "compaction", expected messages, tool calls, their outputs or reasoning',
-    "input[0].type",
   ],
   [
     "an unknown part",

@@ -52,9 +52,9 @@ async function sent(asked: Partial<ChatRequest> & Record<string, unknown>, row =
   return { body: requests[0]?.body ?? {}, notes, answer };
 }
 
-async function streamed(events: readonly Record<string, unknown>[]) {
+async function streamed(events: readonly Record<string, unknown>[], more: Partial<ChatRequest> = {}) {
   const text = events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join("");
-  const { call, asked } = fakeCall({ ...request, stream: true }, { events: eventsOf(text) }, model);
+  const { call, asked } = fakeCall({ ...request, ...more, stream: true }, { events: eventsOf(text) }, model);
   const answer = await drain((await handlers.chat?.(call)) as ChatStream);
   expect(asked[0]).toMatchObject({ method: "events", path: "/responses", body: { stream: true } });
   return answer;
@@ -342,5 +342,72 @@ describe("the stream of a model that only /responses serves", () => {
     ["goes on with a call that was not begun", [begun, events[11]], "bad_response"],
   ])("is a fault where it %s", async (_, cut, kind) => {
     expect((await streamed(cut as Record<string, unknown>[])).error).toMatchObject({ kind });
+  });
+});
+
+describe("an answer in several messages", () => {
+  const said = (text: string, phase: string, id: string) => ({
+    type: "message",
+    id,
+    role: "assistant",
+    phase,
+    content: [{ type: "output_text", text, annotations: [] }],
+  });
+  const refusal = (text: string) => ({
+    type: "message",
+    role: "assistant",
+    content: [{ type: "refusal", refusal: text }],
+  });
+  const reasoning = (text: string) => ({ type: "reasoning", summary: [], content: [{ type: "reasoning_text", text }] });
+  const output = [
+    reasoning("Hm"),
+    said("I will look.", "commentary", "msg_1"),
+    said("", "commentary", "msg_2"),
+    reasoning("So"),
+    said('{"a":1}', "final_answer", "msg_3"),
+    refusal("No."),
+    refusal("Never."),
+  ];
+  /** The same answer as events, with places or without them. */
+  const toEvents = (hasPlaces: boolean) => [
+    ...output.flatMap((item, index) => {
+      const at = hasPlaces && { output_index: index };
+      const { text, refusal: refused } = item.content[0] as { text?: string; refusal?: string };
+      const type = item.type === "reasoning" ? "reasoning_text" : refused === undefined ? "output_text" : "refusal";
+      const whole = text ?? refused ?? "";
+      return [
+        { type: "response.output_item.added", ...at, item: { ...item, content: [] } },
+        ...[whole.slice(0, 2), whole.slice(2)].map((delta) => ({ type: `response.${type}.delta`, ...at, delta })),
+      ];
+    }),
+    { type: "response.completed", response: { ...response, output } },
+  ];
+  const schema = { type: "object", properties: { a: { type: "number" } } };
+  const formats: [about: string, asked: Partial<ChatRequest>, content: string, thought: string][] = [
+    ["are paragraphs", {}, 'I will look.\n\n{"a":1}', "Hm\n\nSo"],
+    [
+      "has no commentary in its content where a schema was asked for",
+      { response_format: { type: "json_schema", json_schema: { name: "n", schema } } },
+      '{"a":1}',
+      "Hm\n\nI will look.\n\nSo",
+    ],
+    [
+      "has no commentary in its content where JSON was asked for",
+      { response_format: { type: "json_object" } },
+      '{"a":1}',
+      "Hm\n\nI will look.\n\nSo",
+    ],
+  ];
+
+  test.each(formats)("%s", async (_, asked, content, reasoning_content) => {
+    const expected = { content, reasoning_content, refusal: "No.\n\nNever." };
+    const { call } = fakeCall({ ...request, ...asked }, { json: { ...response, output } }, model);
+    expect(await handlers.chat?.(call)).toMatchObject({ choices: [{ message: expected }] });
+    for (const hasPlaces of [true, false]) {
+      const { items } = await streamed(toEvents(hasPlaces), asked);
+      const deltas = items.flatMap(({ choices }) => choices.map(({ delta }) => delta as Record<string, unknown>));
+      const joined = Object.keys(expected).map((name) => [name, deltas.map((delta) => delta[name] ?? "").join("")]);
+      expect(Object.fromEntries(joined)).toEqual(expected);
+    }
   });
 });
