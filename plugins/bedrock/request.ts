@@ -15,7 +15,7 @@ import { countSystemMessages, limitMarks, readMark } from "../../src/protocols/c
 import { CallIds } from "../../src/protocols/call-ids.ts";
 import { claudeThoughts, strictSchema } from "../../src/protocols/messages/outbound.ts";
 import { nearestEffort, toServiceTier } from "../../src/protocols/openai/request.ts";
-import { getToolResults, readToolChoice, resultWithoutCall } from "../../src/protocols/tools.ts";
+import { getToolResults, readToolChoice, resultWithoutCall, toWholeSchema } from "../../src/protocols/tools.ts";
 import { isClaude } from "./options.ts";
 
 type Warn = Call<unknown>["warn"];
@@ -156,7 +156,7 @@ function toTools(
       const expected = "expected letters, digits, _ and -, at most 64 in all";
       throw badRequest(`${name} cannot name a function of this model: ${expected}`, `tools[${index}].function.name`);
     }
-    const schema = { type: "object", properties: {}, ...parameters };
+    const schema = toWholeSchema(parameters);
     const isStrict = strict === true && model.options?.jsonSchema === true;
     const param = `tools[${index}].function.parameters`;
     const inputSchema = { json: isStrict ? strictSchema(schema, param, budget, warn) : schema };

@@ -25,6 +25,7 @@ import {
   readToolChoice,
   resultWithoutCall,
   type ToolDecision,
+  toWholeSchema,
   withFunctionsAsTools,
 } from "../tools.ts";
 import { readError } from "./errors.ts";
@@ -173,7 +174,7 @@ function toFormat(request: ChatRequest, model: Model, warn: Warn): Format {
   let name = "json_answer";
   const names = new Set(plan.tools.map((tool) => tool.name));
   while (names.has(name)) name += "_";
-  const tool = { name, description: "Gives the answer to the user", input_schema: { type: "object", ...schema } };
+  const tool = { name, description: "Gives the answer to the user", input_schema: toWholeSchema(schema) };
   const others = plan.tools.length > 0 && plan.choice?.type !== "none";
   const choice = others ? ({ type: "any" } as const) : ({ type: "tool", name } as const);
   const single = { ...choice, disable_parallel_tool_use: true } as const;
@@ -338,7 +339,7 @@ export function strictSchema(schema: object, param: string, budget: SchemaBudget
 
 function toTool(tool: Tool, toStrict: (schema: object) => object | undefined) {
   const { name, description, parameters, strict } = tool.function;
-  const schema = { type: "object", properties: {}, ...parameters };
+  const schema = toWholeSchema(parameters);
   const definition = {
     name,
     description: description ?? undefined,

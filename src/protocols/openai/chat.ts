@@ -15,7 +15,7 @@ import {
   toWrittenText,
 } from "../../provider/index.ts";
 import { limitMarks, sendMarked, toAnthropicMarks, withCoveredLifetimes } from "../cache-marks.ts";
-import { withFunctionsAsTools } from "../tools.ts";
+import { withFunctionsAsTools, withWholeSchema } from "../tools.ts";
 import { classifyError, isFailedAnswer } from "../upstream-errors.ts";
 import {
   type ChatOptions,
@@ -160,6 +160,7 @@ export function toChatBody(
   }
   body.messages = toMessages(call.request.messages, options);
   if (Array.isArray(body.tools)) body.tools = toTools(body.tools, options);
+  if (Array.isArray(body.functions)) body.functions = mapChanged<object>(body.functions, withWholeSchema);
   fitReasoning(body, call, options);
   if (!streams(call.request, options)) {
     delete body.stream;
@@ -174,9 +175,15 @@ export function toChatBody(
 
 /** Tools with the cache marks that the provider takes and the price covers. Some clients write the mark of a tool into its function. */
 function toTools(tools: readonly object[], options: ChatOptions): readonly object[] {
-  const plain = mapChanged(tools, withMarkOfFunction);
+  const plain = mapChanged(mapChanged(tools, withMarkOfFunction), withWholeTool);
   if (!takesMarks(options)) return withoutMarks(plain);
   return options.pass?.includes("cache_control") ? plain : mapChanged(plain, withFiveMinutes);
+}
+
+function withWholeTool(tool: { function?: unknown }): object {
+  if (!isRecord(tool.function)) return tool;
+  const definition = withWholeSchema(tool.function);
+  return definition === tool.function ? tool : { ...tool, function: definition };
 }
 
 function withMarkOfFunction(tool: { function?: unknown }): object {

@@ -6,7 +6,7 @@ import { fitCallId } from "../call-ids.ts";
 import { getStops, stopCompletion, stopStream } from "../openai/chat.ts";
 import { type ChatOptions, fitReasoning, resolveOptions, toBody, warnOfTier, withCacheKey } from "../openai/request.ts";
 import { readResponsesItems } from "../reasoning.ts";
-import { withFunctionsAsTools } from "../tools.ts";
+import { toWholeSchema, withFunctionsAsTools } from "../tools.ts";
 import { fromResponse, ResponsesOutboundStream } from "./provider-stream.ts";
 
 const path = "/responses";
@@ -152,7 +152,7 @@ function toTool(tool: Item): Item {
       type: "function",
       name,
       ...(typeof description === "string" && { description }),
-      parameters: parameters ?? { type: "object", properties: {} },
+      parameters: toWholeSchema(isRecord(parameters) ? parameters : undefined),
       strict: strict === true,
     };
   }
