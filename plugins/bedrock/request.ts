@@ -9,7 +9,7 @@ import {
   pickSupportedFields,
   readArguments,
 } from "modelgate/plugin";
-import { type DataUrl, readDataUrl, readMedia } from "../../src/lib/data-url.ts";
+import { type DataUrl, readMedia } from "../../src/lib/data-url.ts";
 import { SchemaBudget } from "../../src/lib/json-schema.ts";
 import { countSystemMessages, limitMarks, readMark } from "../../src/protocols/cache-marks.ts";
 import { CallIds } from "../../src/protocols/call-ids.ts";
@@ -372,11 +372,11 @@ function toBlock(part: ContentPart, { path, isUser, documents, around }: BlocksA
     throw badRequest("This model does not support audio input, expected text, image_url or file parts", path);
   }
   const { file_data: data, filename }: Record<string, unknown> = part.file;
-  const file = typeof data === "string" ? readDataUrl(data, `${path}.file.file_data`) : undefined;
-  if (file?.mediaType !== "application/pdf") {
+  if (typeof data !== "string") {
     throw badRequest("Files must be sent with the request; expected file_data with a PDF", `${path}.file`);
   }
-  return { document: { format: "pdf", name: toName(filename, ++documents.count), source: { bytes: file.base64 } } };
+  const { base64 } = readMedia(data, ["application/pdf"], `${path}.file.file_data`);
+  return { document: { format: "pdf", name: toName(filename, ++documents.count), source: { bytes: base64 } } };
 }
 
 /** Letters, digits, single spaces, hyphens and brackets, and each once. */

@@ -1,5 +1,5 @@
 import { badRequest } from "../../contract/index.ts";
-import { readDataUrl } from "../../lib/data-url.ts";
+import { readMedia } from "../../lib/data-url.ts";
 import { reduceSchema, SchemaBudget, strictSubset } from "../../lib/json-schema.ts";
 import type {
   Call,
@@ -294,13 +294,9 @@ function toBlock(part: ContentPart, path: string, takes: "text" | "media"): Bloc
 }
 
 function toSource(url: string, mediaTypes: string[], path: string): Record<string, string> {
-  const data = readDataUrl(url, path);
-  if (data === undefined) {
-    if (url.startsWith("https://")) return { type: "url", url };
-    throw badRequest("Cannot use this address, expected an https or a data URL", path);
-  }
-  if (mediaTypes.includes(data.mediaType)) return { type: "base64", media_type: data.mediaType, data: data.base64 };
-  throw badRequest(`Cannot use data of type ${data.mediaType}, expected ${mediaTypes.join(", ")}`, path);
+  if (url.startsWith("https://")) return { type: "url", url };
+  const { mediaType, base64 } = readMedia(url, mediaTypes, path);
+  return { type: "base64", media_type: mediaType, data: base64 };
 }
 
 /** The tools of a request as the provider takes them, and which of them the model may or must call. */

@@ -124,6 +124,9 @@ describe("a request to Converse is one by the model of the service, and has", ()
 
   test("pictures and PDFs by their bytes, with names that differ", () => {
     const pdf = { type: "file", file: { filename: "a/b?.pdf", file_data: "data:application/pdf;base64,AAAA" } };
+    const plain = { type: "file", file: { file_data: "data:application/octet-stream;base64,JVBERi0xLjcK" } };
+    const { body: detected } = translate({ messages: [{ role: "user", content: [plain] }] as never });
+    expect(detected.messages[0]?.content).toMatchObject([{ document: { format: "pdf" } }]);
     const { body } = translate({
       messages: [{ role: "user", content: [pdf, pdf, { type: "image_url", image_url: { url: png } }] }] as never,
     });
