@@ -4,7 +4,7 @@ import { Buffer } from "node:buffer";
 const headBytes = 12;
 /** First bytes of the types that models read, as Latin-1. A dot stands for any byte. */
 const signatures: readonly (readonly [start: RegExp, mediaType: string])[] = [
-  [/^\x89PNG\r\n\x1a\n/, "image/png"],
+  [/^\x89PNG\r\n/, "image/png"],
   [/^\xff\xd8\xff/, "image/jpeg"],
   [/^GIF8[79]a/, "image/gif"],
   [/^RIFF....WEBP/s, "image/webp"],
@@ -18,7 +18,7 @@ const signatures: readonly (readonly [start: RegExp, mediaType: string])[] = [
 
 /**
  * Detects the type of an image, a document or audio by its first bytes. Providers do the same, and refuse a file whose
- * label says otherwise; programs take the label from a file's name, or from a server that calls every picture a JPEG.
+ * label says otherwise; programs take the label from a file's name, or from a server that calls every image a JPEG.
  *
  * @param content The bytes, or their base64.
  * @returns `undefined` for bytes that say nothing, such as text.
