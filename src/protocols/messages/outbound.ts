@@ -18,6 +18,7 @@ import { precheckMultimodal } from "../multimodal.ts";
 import { nearestEffort } from "../openai/request.ts";
 import type { Outbound } from "../outbound.ts";
 import { readClaudeBlocks, toClaudeDetail } from "../reasoning.ts";
+import { withStops } from "../stops.ts";
 import { pickSupportedFields } from "../supported-fields.ts";
 import {
   getToolResults,
@@ -82,7 +83,10 @@ export function anthropic({ headers, takesRequestMark = false }: AnthropicOption
     if (body.stream) return new MessagesOutboundStream(await upstream.events("/messages", body, init), reading);
     return fromMessage(await upstream.json("/messages", body, init), reading, Date.now());
   };
-  const chat = (call: Call<ChatRequest>) => sendMarked(call, takesRequestMark ? "request" : "message", send);
+  const chat = (call: Call<ChatRequest>) =>
+    withStops(call, { max: call.model.omit?.includes("stop") ? 0 : undefined, blank: false }, (stopped) =>
+      sendMarked(stopped, takesRequestMark ? "request" : "message", send),
+    );
   const countChatTokens = async ({ request, model, upstream }: Call<ChatRequest>): Promise<number> => {
     const { body } = toMessagesBody(request, model, () => undefined);
     const { max_tokens: _, stream: __, metadata: ___, stop_sequences: ____, temperature: _____, ...counted } = body;
