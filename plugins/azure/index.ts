@@ -8,6 +8,7 @@ import { readError } from "./errors.ts";
 const chat: ChatOptions = {
   functions: "pass",
   callIds: "openai",
+  stopsMax: 4,
   omit: ["reasoning", "thinking", "moderation"],
   reasoningOmit: ["temperature", "top_p", "presence_penalty", "frequency_penalty", "logprobs", "top_logprobs"],
   drop: ["content_filter_results", "content_filter_offsets", "content_filter_result", "prompt_filter_results"],

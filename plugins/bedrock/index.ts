@@ -1,6 +1,7 @@
 import { type Call, type ChatRequest, definePlugin, readModels, UpstreamError } from "modelgate/plugin";
 import { sendMarked } from "../../src/protocols/cache-marks.ts";
 import { fetchImages, placeholderImages, precheckMultimodal } from "../../src/protocols/multimodal.ts";
+import { withStops } from "../../src/protocols/stops.ts";
 import { withFunctionsAsTools } from "../../src/protocols/tools.ts";
 import current from "./catalogue.json" with { type: "json" };
 import { authorize, credential } from "./credential.ts";
@@ -41,7 +42,10 @@ export default definePlugin({
 const pathOf = (upstreamId: string, operation: string) => `/model/${encodeURIComponent(upstreamId)}/${operation}`;
 
 function chat(call: Call<ChatRequest>) {
-  return call.model.options?.cachePoints === true ? sendMarked(call, "message", send) : send(call);
+  const { omit, options } = call.model;
+  return withStops(call, { max: omit?.includes("stop") ? 0 : undefined, blank: false }, (stopped) =>
+    options?.cachePoints === true ? sendMarked(stopped, "message", send) : send(stopped),
+  );
 }
 
 async function send({ request, model, upstream, warn }: Call<ChatRequest>) {

@@ -9,13 +9,13 @@ import {
   pickSupportedFields,
   readArguments,
 } from "modelgate/plugin";
-import { type DataUrl, readDataUrl, readMedia } from "../../src/lib/data-url.ts";
+import { type DataUrl, readMedia } from "../../src/lib/data-url.ts";
 import { SchemaBudget } from "../../src/lib/json-schema.ts";
 import { countSystemMessages, limitMarks, readMark } from "../../src/protocols/cache-marks.ts";
 import { CallIds } from "../../src/protocols/call-ids.ts";
 import { claudeThoughts, strictSchema } from "../../src/protocols/messages/outbound.ts";
 import { nearestEffort, toServiceTier } from "../../src/protocols/openai/request.ts";
-import { getToolResults, readToolChoice, resultWithoutCall } from "../../src/protocols/tools.ts";
+import { getToolResults, readToolChoice, resultWithoutCall, toWholeSchema } from "../../src/protocols/tools.ts";
 import { isClaude } from "./options.ts";
 
 type Warn = Call<unknown>["warn"];
@@ -156,7 +156,7 @@ function toTools(
       const expected = "expected letters, digits, _ and -, at most 64 in all";
       throw badRequest(`${name} cannot name a function of this model: ${expected}`, `tools[${index}].function.name`);
     }
-    const schema = { type: "object", properties: {}, ...parameters };
+    const schema = toWholeSchema(parameters);
     const isStrict = strict === true && model.options?.jsonSchema === true;
     const param = `tools[${index}].function.parameters`;
     const inputSchema = { json: isStrict ? strictSchema(schema, param, budget, warn) : schema };
@@ -372,11 +372,11 @@ function toBlock(part: ContentPart, { path, isUser, documents, around }: BlocksA
     throw badRequest("This model does not support audio input, expected text, image_url or file parts", path);
   }
   const { file_data: data, filename }: Record<string, unknown> = part.file;
-  const file = typeof data === "string" ? readDataUrl(data, `${path}.file.file_data`) : undefined;
-  if (file?.mediaType !== "application/pdf") {
+  if (typeof data !== "string") {
     throw badRequest("Files must be sent with the request; expected file_data with a PDF", `${path}.file`);
   }
-  return { document: { format: "pdf", name: toName(filename, ++documents.count), source: { bytes: file.base64 } } };
+  const { base64 } = readMedia(data, ["application/pdf"], `${path}.file.file_data`);
+  return { document: { format: "pdf", name: toName(filename, ++documents.count), source: { bytes: base64 } } };
 }
 
 /** Letters, digits, single spaces, hyphens and brackets, and each once. */

@@ -10,6 +10,8 @@ export default definePlugin({
   baseUrl: "https://api.cerebras.ai/v1",
   models: readModels(catalogue),
   modelOptions: openaiModelOptions,
-  handlers: openai({ chat: { fields, rename: { max_tokens: "max_completion_tokens" }, drop: ["time_info"] } }),
+  handlers: openai({
+    chat: { fields, stopsMax: 4, rename: { max_tokens: "max_completion_tokens" }, drop: ["time_info"] },
+  }),
   maxChoices: { chat: 1 },
 });

@@ -9,6 +9,7 @@ const chat = {
     `max_tokens max_completion_tokens temperature top_p stop seed presence_penalty frequency_penalty tools tool_choice
     response_format reasoning_effort`.split(/\s+/),
   rename: { max_completion_tokens: "max_tokens" },
+  stopsMax: 5,
 };
 
 export default definePlugin({

@@ -5,6 +5,7 @@ export const chat: ChatOptions = {
   systemRole: "system",
   rename: { max_completion_tokens: "max_tokens" },
   omit: ["seed"],
+  stopsMax: 16,
   keepsReasoning: true,
   drop: ["prompt_cache_hit_tokens", "prompt_cache_miss_tokens"],
 };

@@ -7,5 +7,6 @@ export const chat: ChatOptions = {
     reasoning_effort user prompt_cache_key`.split(/\s+/),
   rename: { max_completion_tokens: "max_tokens" },
   systemRole: "system",
+  stopsMax: 4,
   drop: ["perf_metrics", "raw_output", "token_ids", "prompt_token_ids"],
 };

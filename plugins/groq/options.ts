@@ -7,6 +7,7 @@ export const chat: ChatOptions = {
   messageOmit: ["name", "refusal", "annotations", "audio", "reasoning_content", "reasoning", "reasoning_details"],
   values: { service_tier: { default: "on_demand", priority: "performance", scale: null, fast: null } },
   systemRole: "system",
+  stopsMax: 4,
   streamsSchemas: false,
   usageIn: "x_groq",
   think: true,

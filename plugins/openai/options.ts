@@ -6,6 +6,7 @@ export const chat: ChatOptions = {
   functions: "pass",
   callIds: "openai",
   cacheKey: true,
+  stopsMax: 4,
   // Fields of other providers; `reasoning_effort` says the same.
   omit: ["reasoning", "thinking"],
   reasoningOmit: ["temperature", "top_p", "presence_penalty", "frequency_penalty", "logprobs", "top_logprobs"],

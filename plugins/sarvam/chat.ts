@@ -1,7 +1,7 @@
 import { type Call, type ChatCompletion, type ChatRequest, type ChatStream, openai } from "modelgate/plugin";
 
 /** sarvam-m writes its reasoning into the content; later models have `reasoning_content`, which passes as it is. */
-const dialect = openai({ chat: { think: true, systemRole: "system" } });
+const dialect = openai({ chat: { think: true, systemRole: "system", stopsMax: 4 } });
 
 /** Fields that the dialect leaves out; the handler here sends the same. */
 export const omits = dialect.chat?.omits;

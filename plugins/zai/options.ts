@@ -6,5 +6,6 @@ export const chat: ChatOptions = {
     response_format thinking request_id user_id`.split(/\s+/),
   rename: { max_completion_tokens: "max_tokens" },
   systemRole: "system",
+  stopsMax: 1,
   drop: ["request_id", "web_search"],
 };

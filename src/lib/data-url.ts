@@ -1,6 +1,7 @@
 import { Buffer, isUtf8 } from "node:buffer";
-import { badRequest, GatewayError, getOwn } from "../contract/index.ts";
+import { badRequest, GatewayError } from "../contract/index.ts";
 import { toBase64 } from "./base64.ts";
+import { readMediaType } from "./media-type.ts";
 
 /** The parts of a `data:` URL. */
 export interface DataUrl {
@@ -38,14 +39,9 @@ export function readDataUrl(url: string, param?: string): DataUrl | undefined {
   return { mediaType: type, base64: body };
 }
 
-const synonyms: Record<string, string> = {
-  "image/jpg": "image/jpeg",
-  "audio/mpeg": "audio/mp3",
-  "audio/x-wav": "audio/wav",
-};
-
 /**
- * Reads an image, audio or a file that a client sent along, and checks that the model takes its type.
+ * Reads an image, audio or a file that a client sent along, and checks that the model takes its type: that of its first bytes,
+ * where they tell one.
  *
  * @param source A `data:` URL, or what was fetched from an address.
  * @param mediaTypes Types that the model takes; two names of one type are both read.
@@ -58,7 +54,7 @@ const synonyms: Record<string, string> = {
 export function readMedia(source: string | DataUrl, mediaTypes: readonly string[], param: string): DataUrl {
   const url = typeof source === "string" ? readDataUrl(source, param) : source;
   if (url === undefined) throw badRequest("Cannot read the URL, expected an https or a data URL", param);
-  const mediaType = getOwn(synonyms, url.mediaType) ?? url.mediaType;
+  const mediaType = readMediaType(url.mediaType, url.base64);
   if (mediaTypes.includes(mediaType)) return { mediaType, base64: url.base64 };
   throw badRequest(`The model does not take ${mediaType}, expected one of ${mediaTypes.join(", ")}`, param);
 }

@@ -39,6 +39,7 @@ const chat = {
   toolEfforts: words,
   toolEffortDefault: Type.String({ minLength: 1 }),
   reasoningOmit: words,
+  stopsMax: Type.Integer({ minimum: 1 }),
   streamOptions: Type.Boolean(),
   drop: words,
   reasoningFields: words,

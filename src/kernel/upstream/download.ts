@@ -3,6 +3,7 @@ import { Agent, type RequestOptions, request } from "node:https";
 import { isIP, type LookupFunction } from "node:net";
 import { GatewayError, mediaTypeOf } from "../../contract/index.ts";
 import { readJson } from "../../lib/json.ts";
+import { detectMediaType } from "../../lib/media-type.ts";
 import { readShort } from "../../lib/read-short.ts";
 import type { Bytes } from "./http-client.ts";
 import { isLocalHost, isPublicAddress, type Resolve, resolveHost } from "./ssrf-guard.ts";
@@ -62,10 +63,9 @@ export async function downloadPublic(
       if (status < 200 || status > 299) throw refusal(`it answered ${status}`);
       const encoding = headers.get("content-encoding")?.toLowerCase() ?? "identity";
       if (encoding !== "identity") throw refusal("its server compressed it despite Accept-Encoding: identity");
-      return {
-        bytes: await readBytes(body, reserve),
-        mediaType: mediaTypeOf(headers.get("content-type")) ?? "application/octet-stream",
-      };
+      const bytes = await readBytes(body, reserve);
+      const label = mediaTypeOf(headers.get("content-type")) ?? "application/octet-stream";
+      return { bytes, mediaType: detectMediaType(bytes) ?? label };
     }
   } catch (error) {
     if (error instanceof GatewayError) throw error;

@@ -17,6 +17,7 @@ import { countSystemMessages } from "../cache-marks.ts";
 import { placeholderImages as fetched, fetchImages, precheckMultimodal } from "../multimodal.ts";
 import { nearestEffort, toServiceTier } from "../openai/request.ts";
 import type { Outbound } from "../outbound.ts";
+import { withStops } from "../stops.ts";
 import { pickSupportedFields } from "../supported-fields.ts";
 import { getToolResults, readArguments, resultWithoutCall, withFunctionsAsTools } from "../tools.ts";
 import { fromCandidates, GenerateContentStream, readAnswerUsage } from "./answers.ts";
@@ -24,6 +25,8 @@ import type { GenerateBody, GeneratePart, GenerateTurn } from "./schema.ts";
 import { eachOnce, getSignature, randomCallId, type Signatures, toTools } from "./tools.ts";
 
 const signaturesMax = 10_000;
+/** https://ai.google.dev/api/generate-content#generationconfig */
+const stopsMax = 5;
 
 /** Options of a row. */
 const modelOptions: ModelOptions = {
@@ -42,7 +45,7 @@ const modelOptions: ModelOptions = {
  */
 export function gemini(): Outbound {
   const signatures: Signatures = new LruMap(signaturesMax);
-  const chat = async ({ request, model, upstream, warn }: Call<ChatRequest>) => {
+  const send = async ({ request, model, upstream, warn }: Call<ChatRequest>) => {
     const images = await fetchImages(request.messages, upstream);
     const body = toContents(request, { model, signatures, fetched: images, warn });
     const reading = { firstOnly: request.parallel_tool_calls === false, signatures, newId: randomCallId };
@@ -52,6 +55,8 @@ export function gemini(): Outbound {
     }
     return fromCandidates(await upstream.json(`${path}:generateContent`, body), reading);
   };
+  const chat = (call: Call<ChatRequest>) =>
+    withStops(call, { max: call.model.omit?.includes("stop") ? 0 : stopsMax }, send);
   /** https://ai.google.dev/api/tokens#method:-models.counttokens */
   const countChatTokens = async ({ request, model, upstream }: Call<ChatRequest>): Promise<number> => {
     const images = await fetchImages(request.messages, upstream);

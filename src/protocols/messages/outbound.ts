@@ -1,5 +1,5 @@
 import { badRequest } from "../../contract/index.ts";
-import { readDataUrl } from "../../lib/data-url.ts";
+import { readMedia } from "../../lib/data-url.ts";
 import { reduceSchema, SchemaBudget, strictSubset } from "../../lib/json-schema.ts";
 import type {
   Call,
@@ -18,6 +18,7 @@ import { precheckMultimodal } from "../multimodal.ts";
 import { nearestEffort } from "../openai/request.ts";
 import type { Outbound } from "../outbound.ts";
 import { readClaudeBlocks, toClaudeDetail } from "../reasoning.ts";
+import { withStops } from "../stops.ts";
 import { pickSupportedFields } from "../supported-fields.ts";
 import {
   getToolResults,
@@ -25,6 +26,7 @@ import {
   readToolChoice,
   resultWithoutCall,
   type ToolDecision,
+  toWholeSchema,
   withFunctionsAsTools,
 } from "../tools.ts";
 import { readError } from "./errors.ts";
@@ -81,7 +83,10 @@ export function anthropic({ headers, takesRequestMark = false }: AnthropicOption
     if (body.stream) return new MessagesOutboundStream(await upstream.events("/messages", body, init), reading);
     return fromMessage(await upstream.json("/messages", body, init), reading, Date.now());
   };
-  const chat = (call: Call<ChatRequest>) => sendMarked(call, takesRequestMark ? "request" : "message", send);
+  const chat = (call: Call<ChatRequest>) =>
+    withStops(call, { max: call.model.omit?.includes("stop") ? 0 : undefined, blank: false }, (stopped) =>
+      sendMarked(stopped, takesRequestMark ? "request" : "message", send),
+    );
   const countChatTokens = async ({ request, model, upstream }: Call<ChatRequest>): Promise<number> => {
     const { body } = toMessagesBody(request, model, () => undefined);
     const { max_tokens: _, stream: __, metadata: ___, stop_sequences: ____, temperature: _____, ...counted } = body;
@@ -173,7 +178,7 @@ function toFormat(request: ChatRequest, model: Model, warn: Warn): Format {
   let name = "json_answer";
   const names = new Set(plan.tools.map((tool) => tool.name));
   while (names.has(name)) name += "_";
-  const tool = { name, description: "Gives the answer to the user", input_schema: { type: "object", ...schema } };
+  const tool = { name, description: "Gives the answer to the user", input_schema: toWholeSchema(schema) };
   const others = plan.tools.length > 0 && plan.choice?.type !== "none";
   const choice = others ? ({ type: "any" } as const) : ({ type: "tool", name } as const);
   const single = { ...choice, disable_parallel_tool_use: true } as const;
@@ -293,13 +298,9 @@ function toBlock(part: ContentPart, path: string, takes: "text" | "media"): Bloc
 }
 
 function toSource(url: string, mediaTypes: string[], path: string): Record<string, string> {
-  const data = readDataUrl(url, path);
-  if (data === undefined) {
-    if (url.startsWith("https://")) return { type: "url", url };
-    throw badRequest("Cannot use this address, expected an https or a data URL", path);
-  }
-  if (mediaTypes.includes(data.mediaType)) return { type: "base64", media_type: data.mediaType, data: data.base64 };
-  throw badRequest(`Cannot use data of type ${data.mediaType}, expected ${mediaTypes.join(", ")}`, path);
+  if (url.startsWith("https://")) return { type: "url", url };
+  const { mediaType, base64 } = readMedia(url, mediaTypes, path);
+  return { type: "base64", media_type: mediaType, data: base64 };
 }
 
 /** The tools of a request as the provider takes them, and which of them the model may or must call. */
@@ -338,7 +339,7 @@ export function strictSchema(schema: object, param: string, budget: SchemaBudget
 
 function toTool(tool: Tool, toStrict: (schema: object) => object | undefined) {
   const { name, description, parameters, strict } = tool.function;
-  const schema = { type: "object", properties: {}, ...parameters };
+  const schema = toWholeSchema(parameters);
   const definition = {
     name,
     description: description ?? undefined,

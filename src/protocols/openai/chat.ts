@@ -7,19 +7,19 @@ import {
   type ChatCompletion,
   type ChatRequest,
   type ChatStream,
-  type ChunkChoice,
   type Model,
-  mapPieces,
   type ServerEvent,
   toFinishReason,
   toWrittenText,
 } from "../../provider/index.ts";
 import { limitMarks, sendMarked, toAnthropicMarks, withCoveredLifetimes } from "../cache-marks.ts";
-import { withFunctionsAsTools } from "../tools.ts";
+import { withStops } from "../stops.ts";
+import { withFunctionsAsTools, withWholeSchema } from "../tools.ts";
 import { classifyError, isFailedAnswer } from "../upstream-errors.ts";
 import {
   type ChatOptions,
   fitReasoning,
+  isLeftOut,
   resolveOptions,
   takesMarks,
   toBody,
@@ -160,6 +160,7 @@ export function toChatBody(
   }
   body.messages = toMessages(call.request.messages, options);
   if (Array.isArray(body.tools)) body.tools = toTools(body.tools, options);
+  if (Array.isArray(body.functions)) body.functions = mapChanged<object>(body.functions, withWholeSchema);
   fitReasoning(body, call, options);
   if (!streams(call.request, options)) {
     delete body.stream;
@@ -174,9 +175,15 @@ export function toChatBody(
 
 /** Tools with the cache marks that the provider takes and the price covers. Some clients write the mark of a tool into its function. */
 function toTools(tools: readonly object[], options: ChatOptions): readonly object[] {
-  const plain = mapChanged(tools, withMarkOfFunction);
+  const plain = mapChanged(mapChanged(tools, withMarkOfFunction), withWholeTool);
   if (!takesMarks(options)) return withoutMarks(plain);
   return options.pass?.includes("cache_control") ? plain : mapChanged(plain, withFiveMinutes);
+}
+
+function withWholeTool(tool: { function?: unknown }): object {
+  if (!isRecord(tool.function)) return tool;
+  const definition = withWholeSchema(tool.function);
+  return definition === tool.function ? tool : { ...tool, function: definition };
 }
 
 function withMarkOfFunction(tool: { function?: unknown }): object {
@@ -195,23 +202,22 @@ function isMarkedFor({ upstreamId }: Model, options: ChatOptions): boolean {
 }
 
 function chat(call: Call<ChatRequest>, options: ChatOptions): Promise<ChatCompletion | ChatStream> {
-  if (!isMarkedFor(call.model, options)) return send(call, options);
-  return sendMarked(call, "message", (sentCall) => send(sentCall, options));
+  return withStops(call, { max: isLeftOut("stop", options) ? 0 : options.stopsMax }, (stopped) => {
+    if (!isMarkedFor(call.model, options)) return send(stopped, options);
+    return sendMarked(stopped, "message", (sentCall) => send(sentCall, options));
+  });
 }
 
 async function send(call: Call<ChatRequest>, options: ChatOptions): Promise<ChatCompletion | ChatStream> {
-  const stops = getStops(call.request, options);
-  const request = withCacheKey(call.request, call, options);
-  const body = toChatBody({ ...call, request: stops.length === 0 ? request : { ...request, stop: null } }, options);
+  const body = toChatBody({ ...call, request: withCacheKey(call.request, call, options) }, options);
   const onTier = (tier: unknown) => warnOfTier(tier, call, options);
   const isLegacy = !call.request.tools?.length;
   if (streams(call.request, options)) {
-    const stream = new OpenaiStream(await call.upstream.events(path, body), options, { onTier, isLegacy });
-    return stops.length === 0 ? stream : stopStream(stream, stops);
+    return new OpenaiStream(await call.upstream.events(path, body), options, { onTier, isLegacy });
   }
   const answer = await call.upstream.json(path, body);
   onTier(isRecord(answer) ? answer.service_tier : undefined);
-  return stopCompletion(toCompletion(answer, options, isLegacy), stops);
+  return toCompletion(answer, options, isLegacy);
 }
 
 /**
@@ -485,83 +491,4 @@ function splitDelta(delta: Record<string, unknown>, splitter: ReasoningTagSplitt
   const reasoning = split.reasoning + (rest?.reasoning ?? "");
   if (typeof delta.content === "string" || content !== "") delta.content = content;
   if (reasoning !== "") delta.reasoning_content = reasoning;
-}
-
-/** Longer sequences would be searched for again and again. */
-const stopCharactersMax = 1000;
-
-/** The stop sequences that are applied here, because the model does not take `stop`. */
-export function getStops({ stop }: ChatRequest, { omit }: ChatOptions): string[] {
-  if (!stop || !omit?.includes("stop")) return [];
-  const stops = [stop].flat().filter((text) => text !== "");
-  return stops.every((text) => text.length <= stopCharactersMax) ? stops : [];
-}
-
-/** Where the stop sequence begins that is complete first, as a model meets them; -1 without one. */
-function findStop(text: string, stops: readonly string[]): number {
-  let [start, foundEnd] = [-1, Number.POSITIVE_INFINITY];
-  for (const stop of stops) {
-    const place = text.indexOf(stop);
-    const end = place + stop.length;
-    if (place < 0 || end > foundEnd || (end === foundEnd && place > start)) continue;
-    [start, foundEnd] = [place, end];
-  }
-  return start;
-}
-
-/** Where a stop sequence may have begun that the text does not hold in full yet; its length if nowhere. */
-function findBeginning(text: string, stop: string): number {
-  const first = stop.charAt(0);
-  let place = text.indexOf(first, Math.max(0, text.length - stop.length + 1));
-  while (place >= 0 && !stop.startsWith(text.slice(place))) place = text.indexOf(first, place + 1);
-  return place < 0 ? text.length : place;
-}
-
-/** Ends each choice of an answer before its first stop sequence. */
-export function stopCompletion(completion: ChatCompletion, stops: readonly string[]): ChatCompletion {
-  if (stops.length === 0) return completion;
-  for (const choice of completion.choices) {
-    const { content } = choice.message;
-    const place = typeof content === "string" ? findStop(content, stops) : -1;
-    if (place < 0) continue;
-    choice.message.content = (content as string).slice(0, place);
-    choice.finish_reason = "stop";
-    delete choice.message.tool_calls;
-  }
-  return completion;
-}
-
-/**
- * Ends each choice of a stream before its first stop sequence. The end of the text is held back while a stop sequence
- * can begin in it; usage still comes.
- */
-export function stopStream<Event>(stream: ChatStream<Event>, stops: readonly string[]): ChatStream<Event> {
-  /** The text that is held back, by choice; `undefined` once the choice has stopped. */
-  const textOf = new Map<number, string | undefined>();
-  return mapPieces(stream, (chunk) => {
-    chunk.choices = chunk.choices.filter(
-      (choice) => !textOf.has(choice?.index) || textOf.get(choice.index) !== undefined,
-    );
-    for (const choice of chunk.choices) {
-      if (isRecord(choice)) textOf.set(choice.index, stopChoice(choice, textOf.get(choice.index) ?? "", stops));
-    }
-    return chunk.choices.length > 0 || chunk.usage ? chunk : undefined;
-  });
-}
-
-/** Returns the text that is held back, or `undefined` when the choice has stopped. */
-function stopChoice(choice: ChunkChoice, before: string, stops: readonly string[]): string | undefined {
-  const delta = choice.delta ?? {};
-  const content = typeof delta.content === "string" ? delta.content : "";
-  const text = before + content;
-  const place = findStop(text, stops);
-  if (place >= 0) {
-    choice.delta = { content: text.slice(0, place) };
-    choice.finish_reason = "stop";
-    return undefined;
-  }
-  const isLast = Boolean(choice.finish_reason || delta.tool_calls);
-  const shown = isLast ? text.length : Math.min(...stops.map((stop) => findBeginning(text, stop)));
-  if (text !== "") choice.delta = { ...delta, content: text.slice(0, shown) };
-  return text.slice(shown);
 }

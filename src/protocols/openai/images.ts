@@ -2,6 +2,7 @@ import { UpstreamError } from "../../contract/index.ts";
 import { toBase64 } from "../../lib/base64.ts";
 import { readDataUrl } from "../../lib/data-url.ts";
 import { isRecord, parseJson } from "../../lib/json.ts";
+import { detectMediaType } from "../../lib/media-type.ts";
 import { isEndMark } from "../../lib/sse.ts";
 import {
   type Call,
@@ -160,8 +161,5 @@ async function toImage(
 
 /** Detects the type by the first bytes, which are reliable, then by the provider's claim. */
 function detectImageType(base64: string, format: string | undefined): string {
-  if (base64.startsWith("iVBOR")) return "image/png";
-  if (base64.startsWith("/9j/")) return "image/jpeg";
-  if (base64.startsWith("UklGR")) return "image/webp";
-  return `image/${format ?? "png"}`;
+  return detectMediaType(base64) ?? `image/${format ?? "png"}`;
 }

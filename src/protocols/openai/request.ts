@@ -73,6 +73,8 @@ export interface ChatOptions extends RequestOptions {
   toolEffortDefault?: string;
   /** Request fields it rejects together with an effort other than `none`. */
   reasoningOmit?: readonly string[];
+  /** How many stop sequences it takes; those beyond are applied to its answer. Default: any number. */
+  stopsMax?: number;
   /** Whether it takes `stream_options`. Default true: usage is always asked for. */
   streamOptions?: boolean;
   /** Whether it streams at all. Default true; otherwise every answer is requested whole. */
@@ -204,6 +206,7 @@ export const openaiModelOptions: ModelOptions = {
   toolEfforts: "texts",
   toolEffortDefault: "text",
   reasoningOmit: "texts",
+  stopsMax: "number",
   streamOptions: "boolean",
   streams: "boolean",
   streamsSchemas: "boolean",
@@ -291,7 +294,7 @@ const essential: readonly string[] = [
 ];
 
 /** Whether a request field is not sent to a provider. */
-function isLeftOut(field: string, { omit, fields }: Pick<RequestOptions, "omit" | "fields">): boolean {
+export function isLeftOut(field: string, { omit, fields }: Pick<RequestOptions, "omit" | "fields">): boolean {
   if (omit?.includes(field) === true) return true;
   return fields !== undefined && !fields.includes(field) && !essential.includes(field);
 }

@@ -3,10 +3,10 @@ import { isRecord } from "../../lib/json.ts";
 import type { Call, ChatRequest, ContentPart, Handlers, Message, ResponseFormat } from "../../provider/index.ts";
 import { withCoveredLifetimes } from "../cache-marks.ts";
 import { fitCallId } from "../call-ids.ts";
-import { getStops, stopCompletion, stopStream } from "../openai/chat.ts";
 import { type ChatOptions, fitReasoning, resolveOptions, toBody, warnOfTier, withCacheKey } from "../openai/request.ts";
 import { readResponsesItems } from "../reasoning.ts";
-import { withFunctionsAsTools } from "../tools.ts";
+import { withStops } from "../stops.ts";
+import { toWholeSchema, withFunctionsAsTools } from "../tools.ts";
 import { fromResponse, ResponsesOutboundStream } from "./provider-stream.ts";
 
 const path = "/responses";
@@ -20,7 +20,10 @@ export function withResponsesEndpoint(
   defaults: ChatOptions,
   hasBoth: boolean,
 ): typeof chat {
-  const chatByResponses = withFunctionsAsTools((call) => ask(call, resolveOptions(defaults, call.model)));
+  // The protocol has no `stop`.
+  const chatByResponses = withFunctionsAsTools((call) =>
+    withStops(call, { max: 0 }, (stopped) => ask(stopped, resolveOptions(defaults, call.model))),
+  );
   return (call) => {
     const isByResponses =
       call.model.endpoint === "responses" ||
@@ -52,24 +55,19 @@ export function countChatTokens(defaults: ChatOptions): NonNullable<Handlers["co
   };
 }
 
-/** The protocol has no `stop`, and takes tools beside any effort. */
+/** The protocol takes tools beside any effort. */
 async function ask(call: Call<ChatRequest>, defaults: ChatOptions) {
-  const { toolEfforts: _, toolEffortDefault: __, ...settings } = defaults;
-  const options: ChatOptions = { ...settings, omit: [...(settings.omit ?? []), "stop"] };
-  const stops = getStops(call.request, options);
-  const request = withCacheKey(call.request, call, options);
-  const requested = { ...call, request: stops.length === 0 ? request : { ...request, stop: null } };
-  const body = toResponsesRequest(requested, options);
+  const { toolEfforts: _, toolEffortDefault: __, ...options } = defaults;
+  const body = toResponsesRequest({ ...call, request: withCacheKey(call.request, call, options) }, options);
   const format = call.request.response_format?.type;
   const asksJson = format === "json_schema" || format === "json_object";
   const onTier = (tier: unknown) => warnOfTier(tier, call, options);
   if (body.stream === true) {
-    const stream = new ResponsesOutboundStream(await call.upstream.events(path, body), onTier, asksJson);
-    return stops.length === 0 ? stream : stopStream(stream, stops);
+    return new ResponsesOutboundStream(await call.upstream.events(path, body), onTier, asksJson);
   }
   const answer = await call.upstream.json(path, body);
   onTier(isRecord(answer) ? answer.service_tier : undefined);
-  return stopCompletion(fromResponse(answer, asksJson), stops);
+  return fromResponse(answer, asksJson);
 }
 
 type Item = Record<string, unknown>;
@@ -154,7 +152,7 @@ function toTool(tool: Item): Item {
       type: "function",
       name,
       ...(typeof description === "string" && { description }),
-      parameters: parameters ?? { type: "object", properties: {} },
+      parameters: toWholeSchema(isRecord(parameters) ? parameters : undefined),
       strict: strict === true,
     };
   }

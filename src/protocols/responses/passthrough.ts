@@ -14,7 +14,7 @@ import { withCoveredLifetimes } from "../cache-marks.ts";
 import { toCacheReport } from "../cache-report.ts";
 import { fitCallId } from "../call-ids.ts";
 import { type ResponsesOptions, resolveOptions, toBody, withCacheKey } from "../openai/request.ts";
-import { changeTools, dropPaidTools, hasOnly, listTools, withoutTools } from "../tools.ts";
+import { changeTools, dropPaidTools, hasOnly, listTools, withoutTools, withWholeSchema } from "../tools.ts";
 import { classifyError, classifyResponseFailure } from "../upstream-errors.ts";
 import { ResponsesRepair } from "./repair.ts";
 import { ResponsesRequest } from "./schema.ts";
@@ -105,7 +105,7 @@ function toResponsesBody(
   if (Array.isArray(body.input)) body.input = mapChanged<unknown>(body.input, withFittedId);
   const include = Array.isArray(body.include) ? body.include : [];
   if (model.reasoning === true && !include.includes(encryptedThoughts)) body.include = [...include, encryptedThoughts];
-  changeTools(body, toPresentSearch);
+  changeTools(body, (tool) => withWholeSchema(toPresentSearch(tool)));
   const isCovered = (tool: Record<string, unknown>) =>
     isWebTool(tool)
       ? model.price?.webSearch !== undefined

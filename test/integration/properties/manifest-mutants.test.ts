@@ -23,6 +23,7 @@ const chat = {
   reasoningEfforts: ["low", "high"],
   toolEfforts: ["none"],
   reasoningOmit: ["temperature"],
+  stopsMax: 4,
   streamOptions: false,
   drop: ["x_groq"],
   reasoningFields: ["reasoning"],

@@ -68,6 +68,8 @@ describe("a download", () => {
   test("hands out bytes and media type", async () => {
     const { bytes, mediaType } = await get(fetchOf(picture));
     expect([new TextDecoder().decode(bytes), mediaType]).toEqual(["PNG", "image/png"]);
+    const mislabelled = new Response("GIF89a", { headers: { "content-type": "image/png" } });
+    expect((await get(fetchOf(mislabelled))).mediaType).toBe("image/gif");
   });
 
   test.each([

@@ -57,6 +57,22 @@ test("asks for a stream where the caller does", async () => {
   expect(asked).toMatchObject([["/messages", { stream: true }, { headers: { "anthropic-version": "2023-06-01" } }]]);
 });
 
+test("stop sequences of white space, which the provider refuses, end the answer here", async () => {
+  const said = { ...answer, content: [{ type: "text", text: "one\ntwo\nthree" }], stop_reason: "max_tokens" };
+  const asked: unknown[] = [];
+  const request: ChatRequest = { model: "m", messages: [{ role: "user", content: "Hi" }], stop: ["\n", "END"] };
+  const whole = (await anthropic.handlers.chat?.(callOf(request, asked, said))) as ChatCompletion;
+  expect(whole.choices[0]).toMatchObject({ message: { content: "one" }, finish_reason: "stop" });
+  const call = callOf({ ...request, stop: "\n", stream: true }, asked, said);
+  const { chunks } = await drain((await anthropic.handlers.chat?.(call)) as ChatStream<ServerEvent>);
+  const choices = chunks.flatMap((chunk) => chunk.choices);
+  expect(choices.map(({ delta }) => delta.content ?? "").join("")).toBe("one");
+  expect(choices.at(-1)?.finish_reason).toBe("stop");
+  expect(chunks.at(-1)?.usage).toBeDefined();
+  const sent = asked.map((parts) => (parts as [string, { stop_sequences?: string[] }])[1].stop_sequences);
+  expect(sent).toEqual([["END"], undefined]);
+});
+
 test("takes functions as tools, and gives a function call back", async () => {
   const asked: unknown[] = [];
   const request: ChatRequest = {

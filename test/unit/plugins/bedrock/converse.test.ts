@@ -12,7 +12,7 @@ import { readEvents } from "../../../support/chat-streams.ts";
 import { findShapeFaults } from "../../../support/converse-shapes.ts";
 import { errorOf } from "../../../support/error-of.ts";
 import { toEvent } from "../../../support/event-stream.ts";
-import { drain, piecesOf } from "../../sdk/fake-call.ts";
+import { drain, fakeCall, piecesOf } from "../../sdk/fake-call.ts";
 
 const rowOf = (upstreamId: string) => bedrock.models.find((row) => row.upstreamId === upstreamId) as Model;
 const opus = rowOf("us.anthropic.claude-opus-5");
@@ -47,6 +47,18 @@ function translate(request: Partial<ChatRequest> & Record<string, unknown>, mode
   expect(findShapeFaults(sent, "ConverseRequest")).toEqual([]);
   return { body: sent as unknown as typeof body, reading, notes };
 }
+
+test("a stop sequence of white space, which the provider refuses, ends the answer here", async () => {
+  const answer = {
+    output: { message: { role: "assistant", content: [{ text: "one\ntwo" }] } },
+    stopReason: "end_turn",
+    usage: { inputTokens: 1, outputTokens: 3, totalTokens: 4 },
+  };
+  const request = { model: opus.id, messages: [{ role: "user" as const, content: "Hi" }], stop: ["\n", "END"] };
+  const { call: asking, asked } = fakeCall<ChatRequest>(request, { json: answer }, opus);
+  expect(await bedrock.handlers.chat?.(asking)).toMatchObject({ choices: [{ message: { content: "one" } }] });
+  expect(asked[0]?.body.inferenceConfig).toMatchObject({ stopSequences: ["END"] });
+});
 
 describe("a request to Converse is one by the model of the service, and has", () => {
   test("system text apart, turns that alternate, and the limit of the output", () => {
@@ -124,6 +136,9 @@ describe("a request to Converse is one by the model of the service, and has", ()
 
   test("pictures and PDFs by their bytes, with names that differ", () => {
     const pdf = { type: "file", file: { filename: "a/b?.pdf", file_data: "data:application/pdf;base64,AAAA" } };
+    const plain = { type: "file", file: { file_data: "data:application/octet-stream;base64,JVBERi0xLjcK" } };
+    const { body: detected } = translate({ messages: [{ role: "user", content: [plain] }] as never });
+    expect(detected.messages[0]?.content).toMatchObject([{ document: { format: "pdf" } }]);
     const { body } = translate({
       messages: [{ role: "user", content: [pdf, pdf, { type: "image_url", image_url: { url: png } }] }] as never,
     });

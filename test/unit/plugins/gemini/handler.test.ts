@@ -41,6 +41,13 @@ describe("gemini", () => {
     },
   );
 
+  test("asks for the stop sequences that the provider takes, and applies the others", async () => {
+    const stop = ["a1", "b1", "c1", "d1", "e1", "two"];
+    const { run, asked } = chat({ stop }, { json: said({ text: "one two" }) });
+    expect(((await run()) as ChatCompletion).choices[0]?.message.content).toBe("one ");
+    expect(asked[0]?.body.generationConfig).toMatchObject({ stopSequences: stop.slice(0, 5) });
+  });
+
   test("asks for a stream", async () => {
     const text = `data: ${JSON.stringify(said({ text: "Hello" }))}\r\n\r\n`;
     const { run, asked } = chat({ stream: true }, { events: () => eventsOf(text) });

@@ -125,6 +125,9 @@ function camel(value: unknown, name = ""): unknown {
     const known = key.replace(/_([a-z])/g, (_, letter) => letter.toUpperCase());
     if (/^parameters/.test(known)) return ["parameters", reduceSchema(inner, openApiSubset).schema];
     if (/schema$/i.test(known) || known === "args" || known === "response") return [known, inner];
+    // A recording labels a PNG as a JPEG, and the gateway believes the bytes.
+    const isPng = known === "inlineData" && String((inner as Json).data).startsWith("iVBORw0KGgo");
+    if (isPng) return [known, { ...(camel(inner) as Json), mimeType: "image/png" }];
     return [known, camel(inner, known)];
   });
   const isEmptySchema = ([key, inner]: [string, unknown]) =>

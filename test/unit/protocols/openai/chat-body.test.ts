@@ -134,6 +134,21 @@ describe("a chat body", () => {
     expect(JSON.stringify(body)).not.toContain("cache_control");
   });
 
+  test("makes schemas of tools and functions whole, and leaves whole ones as they are", () => {
+    const whole = { type: "object", properties: {} };
+    const partial = [{ type: "object" }, { properties: null, required: null }, { type: ["object", "null"] }, whole];
+    const functions = partial.map((parameters, index) => ({ name: `f${index}`, parameters }));
+    const tools = functions.map((definition) => ({ type: "function", function: definition }));
+    const bare = { type: "function", function: { name: "bare" } };
+    const options: ChatOptions = { functions: "pass" };
+    const { body } = bodyOf({ tools: [...tools, bare], functions } as never, options);
+    const made = functions.map(({ name }) => ({ name, parameters: whole }));
+    expect(body.tools).toEqual([...made.map((definition) => ({ type: "function", function: definition })), bare]);
+    expect(body.functions).toEqual(made);
+    const sameTools = [tools.at(-1), bare];
+    expect(bodyOf({ tools: sameTools } as never).body.tools).toBe(sameTools as never);
+  });
+
   test("puts pictures of results behind all results", () => {
     const picture = { type: "image_url" as const, image_url: { url: "data:image/png;base64,AAAA" } };
     const results: ChatRequest["messages"] = [

@@ -46,7 +46,7 @@ describe("image", () => {
 
   test.each([
     ["/9j/4AAQ", {}, "image/jpeg"],
-    ["UklGRhoA", {}, "image/webp"],
+    ["UklGRhoAAABXRUJQ", {}, "image/webp"],
     ["Qk0=", { output_format: "webp" }, "image/webp"],
     ["Qk0=", {}, "image/png"],
   ])("knows the kind of %s beside %p", async (data, rest, mediaType) => {

@@ -1,10 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { ChatCompletion, ChatRequest, ChatStream } from "../../../../src/provider/index.ts";
+import openaiPlugin from "../../../../plugins/openai/index.ts";
+import type { ChatCompletion, ChatRequest, ChatStream, Model } from "../../../../src/provider/index.ts";
 import { openai } from "../../../../src/sdk/openai.ts";
 import { drain, eventsOf, fakeCall, plainModel } from "../../sdk/fake-call.ts";
 
-const row = { ...plainModel, omit: ["stop"] };
+const row: Model = { ...plainModel, omit: ["stop"] };
 const { chat } = openai({ chat: {} });
 type Stop = NonNullable<ChatRequest["stop"]> | null;
 const request = (stop: Stop, stream = false): ChatRequest => {
@@ -20,17 +21,18 @@ async function whole(content: string, stop: Stop, model = row) {
   return { text: choice?.message.content, finish: choice?.finish_reason, sent: asked[0]?.body.stop, notes };
 }
 
-async function streamed(pieces: string[], stop: Stop) {
+async function streamed(pieces: string[], stop: Stop, model = row) {
   const said = pieces.map((content) => ({ choices: [{ index: 0, delta: { content } }] }));
   const chunks = [...said, { choices: [{ index: 0, delta: {}, finish_reason: "length" }] }, { choices: [], usage }];
   const events = eventsOf(chunks.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`).join(""));
-  const { call } = fakeCall(request(stop, true), { events }, row);
+  const { call, asked } = fakeCall(request(stop, true), { events }, model);
   const { items } = await drain((await chat?.(call)) as ChatStream);
   const choices = items.flatMap((item) => item.choices);
   return {
     texts: choices.map(({ delta }) => delta.content ?? ""),
     finish: choices.flatMap(({ finish_reason }) => finish_reason ?? []),
     usage: items.at(-1)?.usage,
+    sent: asked[0]?.body.stop,
   };
 }
 
@@ -51,7 +53,9 @@ describe("stop, for a model that does not take it", () => {
 
   test("is not a loss that is told of, unless it is too long", async () => {
     expect((await whole("one", "two")).notes).toEqual([]);
-    expect((await whole("one", "x".repeat(1001))).notes).toEqual(["Left out stop: the provider does not take it"]);
+    expect((await whole("one", "x".repeat(1001))).notes).toEqual([
+      "Left out of stop what has more than 1000 characters: the provider does not take it",
+    ]);
   });
 
   test("is sent to a model that takes it", async () => {
@@ -59,6 +63,34 @@ describe("stop, for a model that does not take it", () => {
       text: "one two",
       sent: "two",
     });
+  });
+
+  test("is sent as far as the model takes it, and the rest applied here, what is too long for that first", async () => {
+    const few = { ...plainModel, options: { stopsMax: 2 } };
+    const long = "x".repeat(1001);
+    for (const [stop, sent, text] of [
+      [["a", "b"], ["a", "b"], "one two"],
+      [["a", "a", "b"], ["a", "b"], "one two"],
+      [["a", "b", "two"], ["a", "b"], "one "],
+      [["a", "two", long], [long, "a"], "one "],
+    ] as const) {
+      expect(await whole("one two", [...stop], few)).toMatchObject({ text, notes: [] });
+      const { texts, ...stream } = await streamed(["one t", "wo"], [...stop], few);
+      expect([texts.join(""), stream.usage]).toEqual([text, usage]);
+      expect((await whole("one two", [...stop], few)).sent).toEqual([...sent]);
+      expect(stream.sent).toEqual([...sent]);
+    }
+    const lost = await whole("one two", [long, `${long}y`, `${long}z`], few);
+    expect(lost.notes).toEqual(["Left out of stop what has more than 1000 characters: the provider does not take it"]);
+    expect(lost.sent).toEqual([long, `${long}y`]);
+  });
+
+  test("is sent to OpenAI in four", async () => {
+    const { call, asked } = fakeCall(request(["a", "b", "c", "d", "e"]), {
+      json: { choices: [{ index: 0, message: { role: "assistant", content: "yes" }, finish_reason: "stop" }], usage },
+    });
+    expect(await openaiPlugin.handlers.chat?.(call)).toMatchObject({ choices: [{ message: { content: "y" } }] });
+    expect(asked[0]?.body.stop).toEqual(["a", "b", "c", "d"]);
   });
 
   test("holds back only what can begin a stop sequence", async () => {

@@ -123,6 +123,7 @@ describe("a chat request of a model that only /responses serves", () => {
       tools: [
         { type: "function", function: { name: "weather", description: "Tells it", parameters: schema } },
         { type: "function", function: { name: "exact", strict: true } },
+        { type: "function", function: { name: "bare", parameters: { type: "object" } } },
         { type: "custom", custom: { name: "patch", format: { type: "grammar", grammar } } } as never,
       ],
       tool_choice: {
@@ -136,6 +137,7 @@ describe("a chat request of a model that only /responses serves", () => {
       tools: [
         { type: "function", name: "weather", description: "Tells it", parameters: schema, strict: false },
         { type: "function", name: "exact", parameters: schema, strict: true },
+        { type: "function", name: "bare", parameters: schema, strict: false },
         { type: "custom", name: "patch", format: { type: "grammar", ...grammar } },
       ],
       tool_choice: { type: "allowed_tools", mode: "auto", tools: [{ type: "function", name: "weather" }] },

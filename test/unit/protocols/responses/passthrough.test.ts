@@ -46,6 +46,12 @@ describe("a provider of the Responses protocol", () => {
     expect((await send({ input: turn("Bash:0") })).sent).toMatchObject({ input: turn("Bash:0") });
   });
 
+  test("has the schemas of its tools made whole", async () => {
+    const bare = { type: "function", name: "bare", parameters: { type: "object" } };
+    const { sent } = await send({ input: "Hi", tools: [bare] });
+    expect(sent).toMatchObject({ tools: [{ ...bare, parameters: { type: "object", properties: {} } }] });
+  });
+
   test("gets a choice among the tools that are left", async () => {
     const look = { type: "function", name: "look" };
     const choice = { type: "allowed_tools", mode: "auto", tools: [look, { type: "web_search" }] };
