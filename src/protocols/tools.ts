@@ -1,5 +1,6 @@
 import { badRequest, type GatewayError } from "../contract/index.ts";
 import { isRecord, JsonBoundsError, mapChanged, readJson } from "../lib/json.ts";
+import { carryArguments, completeArguments } from "../lib/tool-arguments.ts";
 import {
   type Call,
   type ChatCompletion,
@@ -157,10 +158,11 @@ export function withWholeSchema<Definition extends { parameters?: unknown }>(def
 }
 
 /**
- * The arguments of a tool call as an object, for providers that take no text. No text at all means no arguments.
+ * The arguments of an earlier tool call as an object, for providers that take no text. A model may have written something else:
+ * what stands for no arguments becomes an empty object, and any other text is carried in an object.
  *
  * @param param The call's place in the request, for the error.
- * @throws {GatewayError} `invalid_request` when they are not a JSON object.
+ * @throws {GatewayError} `invalid_request` when they are JSON that is too deep or too wide to be read.
  *
  * @example
  * const call = { id: "1", type: "function", function: { name: "weather", arguments: '{"city":"Paris"}' } };
@@ -168,17 +170,14 @@ export function withWholeSchema<Definition extends { parameters?: unknown }>(def
  */
 export function readArguments(call: ToolCall, param: string): Record<string, unknown> {
   const { name, arguments: text } = call.function;
-  if (text.trim() === "") return {};
-  const field = `${param}.function.arguments`;
   let value: unknown;
   try {
-    value = readJson(text, "text");
+    value = readJson(completeArguments(text), "text");
   } catch (cause) {
     if (cause instanceof JsonBoundsError)
-      throw badRequest(`The text of the arguments of ${name} ${cause.reason}`, field);
+      throw badRequest(`The text of the arguments of ${name} ${cause.reason}`, `${param}.function.arguments`);
   }
-  if (isRecord(value)) return value;
-  throw badRequest(`The arguments of ${name} are not a JSON object`, field);
+  return isRecord(value) ? value : carryArguments(text);
 }
 
 /**

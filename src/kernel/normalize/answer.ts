@@ -5,7 +5,7 @@
 
 import { type ChatUsage, GatewayError, toMeters, UpstreamError, withEarlierFigures } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
-import { decodeArguments } from "../../lib/tool-arguments.ts";
+import { completeArguments, decodeArguments } from "../../lib/tool-arguments.ts";
 import {
   type ChatChunk,
   type ChatCompletion,
@@ -137,11 +137,12 @@ function normalizeChoice(choice: ChatCompletion["choices"][number] & { logprobs?
   } else {
     expectFewCalls(message.tool_calls.length);
     const ids = new Set<string>();
-    for (const call of message.tool_calls) normalizeToolCall(call, ids);
+    const isCut = choice.finish_reason === "length";
+    for (const call of message.tool_calls) normalizeToolCall(call, { ids, isCut });
   }
 }
 
-function normalizeToolCall(call: ToolCall, ids: Set<string>): void {
+function normalizeToolCall(call: ToolCall, { ids, isCut }: { ids: Set<string>; isCut: boolean }): void {
   const { custom }: AnyToolCall = call;
   const [name, text] = getCallTexts(call);
   expectCallName(name);
@@ -153,7 +154,7 @@ function normalizeToolCall(call: ToolCall, ids: Set<string>): void {
     return;
   }
   call.type = "function";
-  call.function.arguments = decodeArguments(text);
+  call.function.arguments = isCut ? decodeArguments(text) : completeArguments(text);
 }
 
 /** Makes texts of what a message or a piece of one has in their place. */
@@ -338,7 +339,7 @@ export class StreamNormalizer {
     visitBeside(choice, state.count);
     if (delta.audio) state.count(toWrittenText(countAudio(this.#usageMeter, delta)));
     if (delta.tool_calls || (choice.finish_reason && state.calls.isHolding)) {
-      this.#normalizeToolCalls(delta, state, Boolean(choice.finish_reason));
+      this.#normalizeToolCalls(delta, state, choice.finish_reason);
     }
     choice.logprobs = choice.logprobs ? normalizeLogprobs(choice.logprobs) : null;
     if (!state.hasOutput) state.hasOutput = hasOutput(delta);
@@ -410,9 +411,10 @@ export class StreamNormalizer {
     return state;
   }
 
-  #normalizeToolCalls(delta: ChunkChoice["delta"], state: ChoiceState, isLast: boolean): void {
+  #normalizeToolCalls(delta: ChunkChoice["delta"], state: ChoiceState, finish: ChunkChoice["finish_reason"]): void {
     const calls = Array.isArray(delta.tool_calls) ? delta.tool_calls.filter(isRecord) : [];
-    const pieces = state.calls.take(calls, isLast);
+    const isCut = Boolean(finish) && toFinishReason(finish) === "length";
+    const pieces = state.calls.take(calls, Boolean(finish), isCut);
     if (pieces.length > 0) delta.tool_calls = pieces;
     else delete delta.tool_calls;
   }

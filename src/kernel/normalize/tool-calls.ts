@@ -117,9 +117,10 @@ export class StreamedCalls {
   /**
    * Returns the deltas to send for the deltas of one chunk; empty if there is nothing to send.
    *
+   * @param isCut Whether the answer ends because it is too long: a call without arguments gets none.
    * @throws {UpstreamError} When there are too many, or too many calls.
    */
-  take(deltas: readonly ToolCallDelta[], isLast: boolean): ToolCallDelta[] {
+  take(deltas: readonly ToolCallDelta[], isLast: boolean, isCut = false): ToolCallDelta[] {
     expectFewCalls(deltas.length);
     const pieces = new Map<ToolCallDelta["index"], ToolCallDelta>();
     // The end of an answer may give its calls once more.
@@ -147,16 +148,21 @@ export class StreamedCalls {
       }
     }
     const all = [...pieces.values()];
-    return isLast && this.isHolding ? [...all, ...this.#release(() => true)] : all;
+    return isLast && this.isHolding ? [...all, ...this.#release(() => true, isCut)] : all;
   }
 
-  /** Gives what was held back of some calls: names as far as they came, and texts as they came. */
-  #release(isReleased: (call: StreamedCall) => boolean): ToolCallDelta[] {
+  /**
+   * Gives what was held back of some calls: names as far as they came, and texts as they came.
+   *
+   * @param isCut At the end of the answer, whether it is too long. Otherwise the calls of functions get arguments that are whole.
+   */
+  #release(isReleased: (call: StreamedCall) => boolean, isCut?: boolean): ToolCallDelta[] {
     const calls = this.#calls.filter((call) => isHeld(call) && isReleased(call));
     return calls.map((call) => {
       const { waiting } = call;
       call.waiting = undefined;
-      const text = call.arguments.release();
+      const isEnd = isCut !== undefined && !call.isCustom;
+      const text = isEnd ? call.arguments.end(isCut) : call.arguments.release();
       if (waiting === undefined) return { index: call.index, function: { arguments: text } };
       if (waiting.function) waiting.function.arguments += text;
       return waiting;
@@ -318,8 +324,8 @@ export class StreamedCalls {
 }
 
 /** Whether something of a call is held back that goes out at the end: its arguments, or a name that may have come in part. */
-function isHeld({ waiting, name, arguments: stream }: StreamedCall): boolean {
-  return waiting === undefined ? stream.isHolding : name !== "";
+function isHeld({ waiting, name, isCustom, arguments: stream }: StreamedCall): boolean {
+  return waiting === undefined ? !isCustom && stream.isUnfinished : name !== "";
 }
 
 /** Whether a text has the arguments of a call that began with `{}` in their place. */

@@ -1,4 +1,5 @@
 import type { ChatUsage } from "../../contract/index.ts";
+import { beginsAsObject, carryArguments } from "../../lib/tool-arguments.ts";
 import type { ChatChunk, ChunkChoice, ToolCallDelta } from "../../provider/index.ts";
 import { fitCallId } from "../call-ids.ts";
 import { findForeignDetails, readClaudeBlocks } from "../reasoning.ts";
@@ -34,6 +35,9 @@ export class MessagesStream {
   #details: readonly object[] = [];
   #model = "";
   #liveCall: number | undefined;
+  /** Whether the arguments of the open call have begun as an object; otherwise what came of them. */
+  #isObject = false;
+  #odd = "";
   readonly #laterCalls = new Map<number, LaterCall>();
   readonly #laterTexts: string[] = [];
   readonly #laterDetails: object[] = [];
@@ -64,6 +68,7 @@ export class MessagesStream {
   /** The last events. To be called when the chat stream came to its end, after its report of usage. */
   end(): MessagesEvent[] {
     if (!this.#begun) this.#begin({ choices: [] });
+    this.#endArguments(true);
     this.#close();
     const refusal = this.#refusal.join("");
     const delta = toEnding({ choice: this.#ended, refusal, hasCalls: this.#liveCall !== undefined }, this.#plan);
@@ -151,7 +156,25 @@ export class MessagesStream {
       return;
     }
     if (this.#open !== "tool_use") this.#openCall(id, name);
-    if (piece !== "") this.#delta({ type: "input_json_delta", partial_json: piece });
+    this.#argue(piece);
+  }
+
+  /** Sends a piece of the arguments. What does not begin as an object is held back until its end. */
+  #argue(piece: string): void {
+    if (this.#odd === "" && (this.#isObject || piece.trim() === "" || beginsAsObject(piece))) {
+      this.#isObject ||= piece.trim() !== "";
+      if (piece !== "") this.#delta({ type: "input_json_delta", partial_json: piece });
+    } else this.#odd += piece;
+  }
+
+  /** Ends the arguments of a call. Those that are no object are carried in one, unless the call was cut. */
+  #endArguments(isCut: boolean): void {
+    const text = this.#odd;
+    this.#odd = "";
+    this.#isObject = false;
+    if (text === "") return;
+    const json = isCut ? text : JSON.stringify(carryArguments(text));
+    this.#delta({ type: "input_json_delta", partial_json: json });
   }
 
   #openCall(id: string, name: string): void {
@@ -165,12 +188,14 @@ export class MessagesStream {
 
   #finish(choice: ChunkChoice): void {
     this.#ended = choice;
+    const isCut = choice.finish_reason === "length";
+    this.#endArguments(isCut);
     this.#close();
     if (this.#laterDetails.length > 0) this.#seal(this.#laterDetails.splice(0));
     for (const { id, name, pieces } of this.#laterCalls.values()) {
       this.#openCall(id, name);
-      const json = pieces.join("");
-      if (json !== "") this.#delta({ type: "input_json_delta", partial_json: json });
+      this.#argue(pieces.join(""));
+      this.#endArguments(isCut);
       this.#stop();
     }
     this.#laterCalls.clear();

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { type ChatUsage, GatewayError, quoteValue, UpstreamError } from "../../contract/index.ts";
 import { isRecord, JsonTexts } from "../../lib/json.ts";
+import { carryArguments } from "../../lib/tool-arguments.ts";
 import type { ChatCompletion, ChatRequest, ContentPart, Message, ResponseFormat, Tool } from "../../provider/index.ts";
 import { fitCallId } from "../call-ids.ts";
 import { type AssistantTurn, Conversation, type MarkedPart, toContent } from "../conversation.ts";
@@ -676,7 +677,7 @@ export async function countInputTokens(
 /**
  * A chat answer as a message: reasoning, then text, then calls.
  *
- * @throws {UpstreamError} `bad_response` when a call's arguments are not an object: no tool may run on others than the model wrote.
+ * Arguments that are not an object are carried in one: the tool refuses them, and the model reads why.
  */
 export function toMessagesAnswer(completion: ChatCompletion, plan: MessagesPlan): MessagesAnswer {
   const [choice] = completion.choices;
@@ -687,19 +688,12 @@ export function toMessagesAnswer(completion: ChatCompletion, plan: MessagesPlan)
   if (message.refusal) content.push({ type: "text", text: message.refusal });
   const texts = new JsonTexts();
   for (const { id, function: called } of message.tool_calls ?? []) {
-    const input = readInput(called.arguments, texts);
-    if (input !== undefined)
-      content.push({
-        type: "tool_use",
-        id: fitCallId(id, "messages"),
-        name: plan.names.toOriginal(called.name),
-        input,
-      });
-    // The model ran out of tokens within the arguments.
-    else if (finish !== "length") {
-      const message = `The provider's answer calls ${called.name} with arguments that are not a JSON object`;
-      throw new UpstreamError("bad_response", message);
-    }
+    // Without an object, the model ran out of tokens within the arguments.
+    const input =
+      readInput(called.arguments, texts) ?? (finish === "length" ? undefined : carryArguments(called.arguments));
+    if (input === undefined) continue;
+    const name = plan.names.toOriginal(called.name);
+    content.push({ type: "tool_use", id: fitCallId(id, "messages"), name, input });
   }
   const { id, model, usage, service_tier: tier } = completion as ChatCompletion & { service_tier?: unknown };
   const ending = toEnding(

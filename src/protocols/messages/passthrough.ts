@@ -1,6 +1,6 @@
 import { badRequest, type CacheMissKind, type ChatUsage, isAmount } from "../../contract/index.ts";
 import { isRecord, mapChanged, parseJson } from "../../lib/json.ts";
-import { ArgumentStream, decodeArguments } from "../../lib/tool-arguments.ts";
+import { ArgumentStream, completeArguments } from "../../lib/tool-arguments.ts";
 import {
   type AnswerRepair,
   type Call,
@@ -286,8 +286,9 @@ function checkName(block: unknown): void {
 }
 
 function repairInput(block: unknown): boolean {
-  if (!isRecord(block) || block.type !== "tool_use" || typeof block.input !== "string") return false;
-  const input = parseJson(decodeArguments(block.input));
+  if (!isRecord(block) || block.type !== "tool_use" || isRecord(block.input)) return false;
+  const text = typeof block.input === "string" ? block.input : JSON.stringify(block.input ?? null);
+  const input = parseJson(completeArguments(text));
   if (!isRecord(input)) return false;
   block.input = input;
   return true;

@@ -590,6 +590,7 @@ function decodeEscape(sequence: string): string {
 function readInput(text: string): string {
   const value = parseJson(text);
   if (isRecord(value) && typeof value.input === "string") return value.input;
+  if (isRecord(value) && Object.keys(value).length === 0) return "";
   return typeof value === "string" ? value : text;
 }
 

@@ -73,8 +73,9 @@ describe("a tidied completion", () => {
   });
 
   test("has the arguments of its calls as text, whatever the provider sent in its place", () => {
-    const values = ['{"a":1}', { a: 1 }, [1], 5, false, null, undefined];
-    const texts = ['{"a":1}', '{"a":1}', "[1]", "5", "false", "", ""];
+    const values = ['{"a":1}', { a: 1 }, [1], 5, false, null, undefined, "", "null", "[]", '""'];
+    const inputs = ['{"a":1}', '{"a":1}', "[1]", "5", "false", "", "", "", "null", "[]", '""'];
+    const texts = [...inputs.slice(0, 5), ...inputs.slice(5).map(() => "{}")];
     const calls = values.map((value) => ({ id: "x", function: { name: "f", arguments: value } }));
     const custom = values.map((value) => ({ id: "x", type: "custom", custom: { name: "f", input: value } }));
     const [choice] = tidied(answer({ tool_calls: [...calls, ...custom] })).choices;
@@ -82,7 +83,7 @@ describe("a tidied completion", () => {
       function?: { arguments: string };
       custom?: { input: string };
     }[];
-    expect(given.map((call) => call.function?.arguments ?? call.custom?.input)).toEqual([...texts, ...texts]);
+    expect(given.map((call) => call.function?.arguments ?? call.custom?.input)).toEqual([...texts, ...inputs]);
     const legacy = tidied(answer({ content: null, function_call: { name: "f", arguments: { a: 1 } } })).choices[0];
     expect(legacy?.message).toMatchObject({ function_call: { name: "f", arguments: '{"a":1}' } });
   });

@@ -462,6 +462,28 @@ describe("tool calls", () => {
     expect(tidied(toolChunk(signed))[1]?.delta.tool_calls?.[0]).toHaveProperty("extra_content.signature", "s");
   });
 
+  test("without arguments get an empty object, unless the answer was cut before them", () => {
+    const textOf = (pieces: string[], finish?: "length" | "tool_calls" | "stop") => {
+      const [first = "", ...rest] = pieces;
+      const more = rest.map((text) => toolChunk(toolPiece(0, undefined, undefined, text)));
+      const end = finishChunk();
+      if (finish !== undefined) for (const choice of end.choices) choice.finish_reason = finish;
+      return assembled(tidied(toolChunk(toolPiece(0, "a", "f", first)), ...more, end))[0]?.text;
+    };
+    for (const pieces of [[""], ["null"], ["", "null"], ["nu", "ll"], ["[]"], ["", "[", "]"], ['""'], ["", '"', '"']]) {
+      expect([pieces, textOf(pieces)]).toEqual([pieces, "{}"]);
+    }
+    for (const pieces of [
+      ["null", '{"a":1}'],
+      ["", '{"a":1}'],
+      ["{}", '{"a":1}'],
+    ]) {
+      expect(textOf(pieces)).toBe('{"a":1}');
+    }
+    for (const text of ["[1]", "nothing", "5"]) expect(textOf([...text])).toBe(text);
+    for (const text of ["", "n", "["]) expect(textOf([text], "length")).toBe(text);
+  });
+
   test("come together again however their arguments were cut and the calls interleaved", () => {
     const call = fc.record({ name: fc.string({ minLength: 1 }), pieces: fc.array(fc.string(), { maxLength: 6 }) });
     const ways = fc.constantFrom("ids always", "ids first", "no ids");
@@ -485,7 +507,7 @@ describe("tool calls", () => {
             sent.push(toolChunk(queue?.shift() as Record<string, unknown>));
           }
           sent.push(finishChunk());
-          const wanted = calls.map(({ name, pieces }) => [name, pieces.join("")]);
+          const wanted = calls.map(({ name, pieces }) => [name, pieces.join("") || "{}"]);
           expect(assembled(tidied(...sent)).map(({ name, text }) => [name, text])).toEqual(wanted);
         },
       ),

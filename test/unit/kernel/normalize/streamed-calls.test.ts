@@ -251,21 +251,21 @@ test("a name that comes in pieces is whole, and a whole name waits for nothing",
     [["get {}"], [[named("get")], [named("get", "{}")]]],
     [["get_weather {}"], [[named("get_wea")], [named("get_weather")], [text("{}")]]],
     [
-      ["get ", "get_time {}"],
+      ["get {}", "get_time {}"],
       [[named("get")], [named("get_time", "{}")]],
     ],
     [
-      ["get ", "find {}"],
+      ["get {}", "find {}"],
       [[named("get")], [named("find", "{}", { index: 1 })]],
     ],
-    [["get "], [[named("get")], []]],
+    [["get {}"], [[named("get")], []]],
     [["get_weather {}"], [[named("get_we", "", { index: 0, id: "a" })], [named("ather", "{}", { index: 0, id: "b" })]]],
     [
-      ["get ", "get "],
+      ["get {}", "get {}"],
       [[named("get", "", { index: 0, id: "a" })], [named("get", "", { index: 0, id: "b" })], []],
     ],
     // The model broke off, or made a name up.
-    [["get_we "], [[named("get_we")], []]],
+    [["get_we {}"], [[named("get_we")], []]],
     [["other {}"], [[named("other")], [text("{}")]]],
     [
       ["get_weather {}", "get_time {}"],

@@ -1,10 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { Value } from "@sinclair/typebox/value";
-import { UpstreamError } from "../../../../src/contract/index.ts";
 import { toMessagesAnswer } from "../../../../src/protocols/messages/inbound.ts";
 import { MessagesAnswer } from "../../../../src/protocols/messages/schema.ts";
 import type { ChatCompletion } from "../../../../src/provider/index.ts";
-import { envelope, planOf, refusalOf } from "./support.ts";
+import { envelope, planOf } from "./support.ts";
 
 type Choice = ChatCompletion["choices"][number];
 
@@ -111,10 +110,10 @@ describe("a message", () => {
     expect(toMessagesAnswer(completionOf({ tool_calls }), plan).content[0]).toMatchObject({ name });
   });
 
-  test.each(["[1]", "nothing", '{"a":'])("is not made of arguments that are not an object: %s", (text) => {
-    const error = refusalOf(() => answerOf(completionOf({ tool_calls: [call(text)] })));
-    expect(error).toBeInstanceOf(UpstreamError);
-    expect(error).toMatchObject({ kind: "bad_response" });
+  test.each(["[1]", "nothing", '{"a":'])("carries arguments that are not an object in one: %s", (text) => {
+    expect(answerOf(completionOf({ tool_calls: [call(text)] })).content).toMatchObject([
+      { type: "tool_use", input: { INVALID_JSON: text } },
+    ]);
   });
 
   test("leaves out a call that the model had no tokens left for", () => {

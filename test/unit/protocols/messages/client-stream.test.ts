@@ -106,10 +106,27 @@ describe("the blocks of a stream", () => {
     expect(accumulate(events).content[0]).toMatchObject({ type: "thinking", thinking: "" });
   });
 
+  test("carry arguments that are not an object in one, unless the call was cut", () => {
+    const inputOf = (finish: "length" | "tool_calls", ...pieces: string[]) => {
+      const calls = [0, 1].flatMap((index) => [
+        callChunk(index, "", `call_${index}`),
+        ...pieces.map((piece) => callChunk(index, piece)),
+      ]);
+      return eventsOf(shown, ...calls, chunkOf({}, finish as never)).flatMap((event) =>
+        event.type === "content_block_delta" ? [(event.delta as { partial_json?: string }).partial_json ?? ""] : [],
+      );
+    };
+    const carried = JSON.stringify({ INVALID_JSON: "[1]" });
+    expect(inputOf("tool_calls", "[", "1]")).toEqual([carried, carried]);
+    expect(inputOf("length", "[", "1")).toEqual(["[1", "[1"]);
+    expect(inputOf("tool_calls", " ", "{", "}")).toEqual([" ", "{", "}", " {}"]);
+  });
+
   test("take linear time", () => {
     const stream = new MessagesStream(shown);
     let count = 0;
-    for (let index = 0; index < 200_000; index++) count += stream.push(callChunk(index % 2, "x", undefined)).length;
+    for (let index = 0; index < 200_000; index++)
+      count += stream.push(callChunk(index % 2, index < 2 ? "{" : "x", undefined)).length;
     expect(count).toBeGreaterThan(100_000);
   });
 });

@@ -141,10 +141,15 @@ test("arguments that are an object become its text, and ordinary ones and texts 
   const whole: Loose = { output: [{ ...call, arguments: { city: "Oslo" } }] };
   expect(new ResponsesRepair().repair(whole, 0)).toBe(true);
   expect(whole.output[0].arguments).toBe('{"city":"Oslo"}');
-  for (const text of [call.arguments, "", "null", '"hello"', '"{']) {
+  for (const text of [call.arguments, "", '"hello"', '"{']) {
     const event = { type: "response.output_item.done", output_index: 0, item: { ...call, arguments: text } };
     expect([text, new ResponsesRepair().repair(structuredClone(event), 0)]).toEqual([text, false]);
     expect(repairAll([event])).toEqual([event]);
+  }
+  for (const text of ["null", "[]", '""']) {
+    const part: Loose = { output: [{ ...call, arguments: text }] };
+    expect(new ResponsesRepair().repair(part, 0)).toBe(true);
+    expect(part.output[0].arguments).toBe("{}");
   }
   const input = { type: "response.output_item.done", output_index: 0, item: { ...custom, input: encoded } };
   expect(repairAll([input])).toEqual([input]);
