@@ -3,7 +3,15 @@ import type { ChatChunk } from "../../src/provider/index.ts";
 
 /** Fields of a chunk that not every model of one provider has either. */
 const optionalFields = ["system_fingerprint", "service_tier"];
-const contentFields = ["content", "reasoning_content", "reasoning_details", "refusal", "tool_calls", "function_call"];
+const contentFields = [
+  "content",
+  "reasoning_content",
+  "reasoning_details",
+  "refusal",
+  "annotations",
+  "tool_calls",
+  "function_call",
+];
 
 /**
  * The one order of events that every provider's stream has, so that a client cannot tell them apart: in each choice the

@@ -41,6 +41,8 @@ function chunksOf({ choices, usage, ...head }: Json): unknown[] {
     for (const field of ["reasoning", "reasoning_content", "content", "refusal"]) {
       for (const piece of piecesOf(message[field])) push(index, { [field]: piece });
     }
+    const { annotations } = message;
+    if (Array.isArray(annotations) && annotations.length > 0) push(index, { annotations });
     for (const [place, { id, function: called }] of toolCallsOf(message).entries()) {
       push(index, { tool_calls: [{ index: place, id, type: "function", function: { ...called, arguments: "" } }] });
       for (const piece of piecesOf(called.arguments)) {

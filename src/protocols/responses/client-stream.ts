@@ -37,6 +37,9 @@ export class ResponseStream {
   readonly #laterCalls = new Map<number, LaterCall>();
   /** Blank text that was held back. */
   #blank: { text: string; logprobs: unknown[] } = { text: "", logprobs: [] };
+  /** Citations whose text has not come. */
+  #annotations: Record<string, unknown>[] = [];
+  #contentLength = 0;
   #finishReason: FinishReason | undefined;
   #usage: ChatUsage | undefined;
   #serviceTier: unknown;
@@ -69,7 +72,7 @@ export class ResponseStream {
     const isCut = finishReason === "length" || finishReason === "content_filter";
     this.#writeLater(isCut);
     const { text, logprobs } = this.#blank;
-    if (text !== "" && this.#item === undefined) this.#getMessage().writeText(text, logprobs);
+    if (text !== "" && this.#item === undefined) this.#writeMessage(text, logprobs);
     this.#closeItem(isCut ? "incomplete" : "completed");
     const response = this.#build({ finishReason });
     this.#emit({ type: `response.${response.status}`, sequence_number: 0, response });
@@ -126,6 +129,10 @@ export class ResponseStream {
       const probabilities = (logprobs as { content?: unknown } | null | undefined)?.content;
       this.#inTurn(() => this.#writeText(content, probabilities));
     }
+    if (Array.isArray(delta.annotations)) {
+      const annotations = recordsOf<Record<string, unknown>>(delta.annotations);
+      this.#inTurn(() => this.#annotate(annotations));
+    }
     if (refusal) this.#inTurn(() => this.#getMessage().writeRefusal(refusal));
     calls?.forEach((call, position) => {
       this.#writeCall(call, call.index ?? position);
@@ -137,7 +144,7 @@ export class ResponseStream {
   #writeText(content: string, probabilities: unknown): void {
     const logprobs = Array.isArray(probabilities) ? probabilities : [];
     if (this.#item instanceof MessageWriter) {
-      this.#item.writeText(content, logprobs);
+      this.#writeMessage(content, logprobs);
       return;
     }
     const blank = this.#blank;
@@ -145,7 +152,21 @@ export class ResponseStream {
     blank.logprobs.push(...logprobs);
     if (content.trim() === "") return;
     this.#blank = { text: "", logprobs: [] };
-    this.#getMessage().writeText(blank.text, blank.logprobs);
+    this.#writeMessage(blank.text, blank.logprobs);
+  }
+
+  #writeMessage(text: string, logprobs: readonly unknown[]): void {
+    this.#getMessage().writeText(text, logprobs);
+    this.#contentLength += text.length;
+    this.#annotate([]);
+  }
+
+  /** Adds citations to the text that they are of, which is the open one, or comes after them. */
+  #annotate(annotations: readonly Record<string, unknown>[]): void {
+    this.#annotations.push(...annotations);
+    if (!(this.#item instanceof MessageWriter)) return;
+    for (const annotation of this.#annotations) this.#item.annotate(annotation);
+    this.#annotations = [];
   }
 
   #getReasoning(): ReasoningWriter {
@@ -158,7 +179,7 @@ export class ResponseStream {
 
   #getMessage(): MessageWriter {
     if (this.#item instanceof MessageWriter) return this.#item;
-    return this.#open((place) => new MessageWriter(this.#emit, place));
+    return this.#open((place) => new MessageWriter(this.#emit, place, this.#contentLength));
   }
 
   /** Some providers announce several calls before they write the arguments of the first, or write them in turns. */
@@ -369,11 +390,15 @@ interface Logprob {
 class MessageWriter implements ItemWriter {
   readonly #events: ItemEvents;
   readonly #content: Record<string, unknown>[] = [];
+  readonly #start: number;
   #kind: "text" | "refusal" | undefined;
   #text = "";
   #logprobs: unknown[] = [];
+  #annotations: unknown[] = [];
 
-  constructor(emit: Emit, place: ItemPlace) {
+  /** @param start Where its text begins in the content of the answer. */
+  constructor(emit: Emit, place: ItemPlace, start: number) {
+    this.#start = start;
     this.#events = new ItemEvents(emit, "msg", place);
     this.#events.added({ id: this.#events.id, type: "message", status: "in_progress", role: "assistant", content: [] });
   }
@@ -384,6 +409,22 @@ class MessageWriter implements ItemWriter {
     const logprobs = recordsOf<Logprob>(probabilities).map(toLogprob);
     this.#logprobs.push(...logprobs);
     this.#events.send("output_text.delta", { content_index: this.#content.length, delta, logprobs });
+  }
+
+  /** Adds a citation of a page, in the words of chat; others, and those of other items, are left out. */
+  annotate({ type, url_citation: cited }: Record<string, unknown>): void {
+    if (this.#kind !== "text" || type !== "url_citation" || !isRecord(cited) || typeof cited.url !== "string") return;
+    const { url, title, start_index: from, end_index: to } = cited;
+    const start = typeof from === "number" ? from - this.#start : 0;
+    const end = typeof to === "number" ? to - this.#start : this.#text.length;
+    if (start < 0) return;
+    const annotation = { type, url, title: typeof title === "string" ? title : "", start_index: start, end_index: end };
+    this.#events.send("output_text.annotation.added", {
+      content_index: this.#content.length,
+      annotation_index: this.#annotations.length,
+      annotation,
+    });
+    this.#annotations.push(annotation);
   }
 
   writeRefusal(delta: string): void {
@@ -409,6 +450,7 @@ class MessageWriter implements ItemWriter {
     this.#kind = kind;
     this.#text = "";
     this.#logprobs = [];
+    this.#annotations = [];
     this.#events.send("content_part.added", { content_index: this.#content.length, part: this.#toPart([]) });
   }
 
@@ -425,7 +467,7 @@ class MessageWriter implements ItemWriter {
 
   #toPart(logprobs: unknown[]): Record<string, unknown> {
     if (this.#kind === "refusal") return { type: "refusal", refusal: this.#text };
-    return { type: "output_text", text: this.#text, annotations: [], logprobs };
+    return { type: "output_text", text: this.#text, annotations: [...this.#annotations], logprobs };
   }
 }
 

@@ -180,7 +180,9 @@ function toTurn(message: Message & { reasoning_details?: unknown }, path: string
   const { content, tool_calls: calls = [] } = message;
   const parts = typeof content === "string" ? [{ type: "text" as const, text: content }] : (content ?? []);
   const contentItems = parts.flatMap((part, index): Item[] => {
-    if (part.type === "text") return part.text === "" ? [] : [{ type: "output_text", text: part.text }];
+    // Some servers refuse a text without annotations.
+    if (part.type === "text")
+      return part.text === "" ? [] : [{ type: "output_text", text: part.text, annotations: [] }];
     if (part.type === "refusal") return [part];
     throw badRequest(`Cannot send ${part.type} here, expected text`, `${path}[${index}]`);
   });

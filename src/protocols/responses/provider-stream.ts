@@ -33,11 +33,20 @@ export function fromResponse(answer: unknown, asksJson: boolean): ChatCompletion
   const message: ChatCompletion["choices"][number]["message"] = { role: "assistant", content: null };
   const [texts, refusals, thoughts, logprobs]: [string[], string[], string[], unknown[]] = [[], [], [], []];
   const calls: ToolCall[] = [];
-  const details: Part[] = [];
+  const [details, annotations]: [Part[], Part[]] = [[], []];
   for (const item of listOf(response.output)) {
     const parts = item.type === "message" ? listOf(item.content) : [];
     const isThought = asksJson && isCommentary(item);
-    (isThought ? thoughts : texts).push(joinParts(parts, "output_text", "text"));
+    const text = joinParts(parts, "output_text", "text");
+    if (!isThought) {
+      // An empty line stands before each paragraph but the first.
+      let start = joinParagraphs([...texts, text]).length - text.length;
+      for (const part of parts.filter(({ type }) => type === "output_text")) {
+        annotations.push(...listOf(part.annotations).flatMap((annotation) => toChatAnnotation(annotation, start)));
+        start += textOf(part.text).length;
+      }
+    }
+    (isThought ? thoughts : texts).push(text);
     refusals.push(joinParts(parts, "refusal", "refusal"));
     if (!isThought) logprobs.push(...parts.flatMap((part) => listOf(part.logprobs)));
     if (item.type === "reasoning") {
@@ -53,6 +62,7 @@ export function fromResponse(answer: unknown, asksJson: boolean): ChatCompletion
   if (refusal !== "") message.refusal = refusal;
   if (thought !== "") message.reasoning_content = thought;
   if (details.length > 0) Object.assign(message, { reasoning_details: details });
+  if (annotations.length > 0) Object.assign(message, { annotations });
   if (calls.length > 0) message.tool_calls = calls;
   const choice = {
     index: 0,
@@ -78,6 +88,20 @@ function joinParts(parts: readonly Part[], type: string, field: string): string 
 
 function joinParagraphs(texts: readonly string[]): string {
   return texts.filter((text) => text !== "").join("\n\n");
+}
+
+/**
+ * A citation of a page as chat has it. Others are of files that only the provider has.
+ *
+ * @param start Where the text of its part begins in the content of the answer.
+ */
+function toChatAnnotation({ type, ...citation }: Part, start: number): Part[] {
+  if (type !== "url_citation") return [];
+  for (const name of ["start_index", "end_index"]) {
+    const index = citation[name];
+    if (typeof index === "number") citation[name] = index + start;
+  }
+  return [{ type, url_citation: citation }];
 }
 
 /** Whether a message tells what the model is about to do, and does not answer. */
@@ -148,6 +172,9 @@ export class ResponsesOutboundStream implements ChatStream<ServerEvent> {
   /** The place of the item that began last, for providers that leave the place of a piece out. */
   #lastPlace = -1;
   #summaryCount = 0;
+  /** Where the text of each part begins in the content of the answer. */
+  readonly #starts = new Map<string, number>();
+  #contentLength = 0;
   /** The places of messages that are commentary. */
   readonly #commentary = new Set<number>();
   /** The paragraphs of each field that have begun. */
@@ -225,8 +252,18 @@ export class ResponsesOutboundStream implements ChatStream<ServerEvent> {
     switch (type) {
       case "response.output_text.delta": {
         if (this.#commentary.has(at)) return this.#write("reasoning_content", at, text);
+        const written = this.#write("content", at, text);
+        const key = `${at} ${part.content_index ?? 0}`;
+        this.#contentLength += textOf(written.delta.content).length;
+        if (text !== "" && !this.#starts.has(key)) this.#starts.set(key, this.#contentLength - text.length);
         const logprobs = listOf(part.logprobs);
-        return { ...this.#write("content", at, text), ...(logprobs.length > 0 && { logprobs: { content: logprobs } }) };
+        return { ...written, ...(logprobs.length > 0 && { logprobs: { content: logprobs } }) };
+      }
+      case "response.output_text.annotation.added": {
+        const start = this.#starts.get(`${at} ${part.content_index ?? 0}`);
+        const annotations =
+          start === undefined ? [] : listOf([part.annotation]).flatMap((cited) => toChatAnnotation(cited, start));
+        return annotations.length === 0 ? undefined : { delta: { annotations } };
       }
       case "response.refusal.delta":
         return this.#write("refusal", at, text);
@@ -261,7 +298,8 @@ export class ResponsesOutboundStream implements ChatStream<ServerEvent> {
     const paragraphs = this.#paragraphs[field];
     const isNext = text !== "" && paragraphs.size > 0 && !paragraphs.has(paragraph);
     if (text !== "") paragraphs.add(paragraph);
-    return { delta: { [field]: isNext ? `\n\n${text}` : text } };
+    const delta: ChunkChoice["delta"] = { [field]: isNext ? `\n\n${text}` : text };
+    return { delta };
   }
 
   #begin(item: unknown, place: unknown) {

@@ -108,7 +108,7 @@ describe("a chat request of a model that only /responses serves", () => {
         ],
       },
       { type: "reasoning", id: "rs_1", summary: [], encrypted_content: "gAAA" },
-      { role: "assistant", content: [{ type: "output_text", text: "I will" }] },
+      { role: "assistant", content: [{ type: "output_text", text: "I will", annotations: [] }] },
       { type: "function_call", call_id: "call_1", name: "weather", arguments: "{}" },
       { type: "custom_tool_call", call_id: "call_2", name: "patch", input: "x" },
       { type: "function_call_output", call_id: "call_1", output: [{ type: "input_text", text: "mild" }, picture] },
@@ -411,5 +411,40 @@ describe("an answer in several messages", () => {
       const joined = Object.keys(expected).map((name) => [name, deltas.map((delta) => delta[name] ?? "").join("")]);
       expect(Object.fromEntries(joined)).toEqual(expected);
     }
+  });
+});
+
+describe("citations of an answer", () => {
+  const cite = (start_index: number, end_index: number) => {
+    return { type: "url_citation", url: "https://a.test", title: "A", start_index, end_index };
+  };
+  const said = (...parts: object[]) => ({ type: "message", role: "assistant", content: parts });
+  const text = (words: string, ...annotations: object[]) => ({ type: "output_text", text: words, annotations });
+  const output = [
+    said(text("So.", cite(0, 3))),
+    said(text("Yes", { type: "file_citation", file_id: "file-1" }), text(" no", cite(1, 3))),
+  ];
+  const cited = [cite(0, 3), cite(9, 11)].map(({ type, ...rest }) => ({ type, url_citation: rest }));
+
+  test("are chat's, with their places in the whole content", async () => {
+    const { call } = fakeCall(request, { json: { ...response, output } }, model);
+    const message = { content: "So.\n\nYes no", annotations: cited };
+    expect(await handlers.chat?.(call)).toMatchObject({ choices: [{ message }] });
+  });
+
+  test.each([true, false])("are so in a stream, which tells them by events of their own: %p", async (hasEvents) => {
+    const pieces = output.flatMap(({ content }, output_index) =>
+      (content as ReturnType<typeof text>[]).flatMap((part, content_index) => {
+        const at = { output_index, content_index };
+        return [
+          { type: "response.output_text.delta", ...at, delta: part.text },
+          ...(hasEvents ? part.annotations : []).map((annotation) => {
+            return { type: "response.output_text.annotation.added", ...at, annotation };
+          }),
+        ];
+      }),
+    );
+    const { items } = await streamed([...pieces, { type: "response.completed", response: { ...response, output } }]);
+    expect(items.flatMap(({ choices }) => choices.flatMap(({ delta }) => delta.annotations ?? []))).toEqual(cited);
   });
 });
