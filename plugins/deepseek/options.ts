@@ -6,5 +6,6 @@ export const chat: ChatOptions = {
   rename: { max_completion_tokens: "max_tokens" },
   omit: ["seed"],
   keepsReasoning: true,
+  messageFields: ["prefix"],
   drop: ["prompt_cache_hit_tokens", "prompt_cache_miss_tokens"],
 };

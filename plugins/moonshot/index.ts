@@ -6,5 +6,7 @@ export default definePlugin({
   baseUrl: "https://api.moonshot.ai/v1",
   models: readModels(catalogue),
   modelOptions: openaiModelOptions,
-  handlers: openai({ chat: { systemRole: "system", keepsReasoning: true, drop: ["cached_tokens"] } }),
+  handlers: openai({
+    chat: { systemRole: "system", keepsReasoning: true, messageFields: ["partial"], drop: ["cached_tokens"] },
+  }),
 });
