@@ -7,5 +7,6 @@ export const chat: ChatOptions = {
   omit: ["seed"],
   stopsMax: 16,
   keepsReasoning: true,
+  messageFields: ["prefix"],
   drop: ["prompt_cache_hit_tokens", "prompt_cache_miss_tokens"],
 };

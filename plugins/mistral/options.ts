@@ -6,6 +6,7 @@ export const chat: ChatOptions = {
     tool_choice parallel_tool_calls response_format reasoning_effort prompt_mode safe_prompt`.split(/\s+/),
   rename: { max_completion_tokens: "max_tokens", seed: "random_seed" },
   messageOmit: ["name", "refusal", "annotations", "audio", "reasoning_content", "reasoning", "reasoning_details"],
+  messageFields: ["prefix"],
   systemRole: "system",
   callIds: "mistral",
   streamOptions: false,

@@ -6,5 +6,13 @@ export default definePlugin({
   baseUrl: "https://api.moonshot.ai/v1",
   models: readModels(catalogue),
   modelOptions: openaiModelOptions,
-  handlers: openai({ chat: { systemRole: "system", stopsMax: 5, keepsReasoning: true, drop: ["cached_tokens"] } }),
+  handlers: openai({
+    chat: {
+      systemRole: "system",
+      stopsMax: 5,
+      keepsReasoning: true,
+      messageFields: ["partial"],
+      drop: ["cached_tokens"],
+    },
+  }),
 });

@@ -171,10 +171,19 @@ function readFacts(body: unknown): ErrorFacts {
   if (!isRecord(value)) return { words: [] };
   const { base_resp: base } = value;
   const envelope = isRecord(base) && isFailedAnswer({ base_resp: base }) ? readEnvelope(base) : undefined;
-  const error = isRecord(value.error) ? value.error : (envelope ?? value);
-  const message = [error.message, value.error, error.detail, value.message, error.msg, error.error_msg]
-    .map(toText)
-    .find((text) => text !== undefined);
+  const listed: unknown = Array.isArray(value.error) ? value.error[0] : value.error;
+  const error = isRecord(listed) ? listed : (envelope ?? value);
+  const places = [
+    error.message,
+    listed,
+    error.detail,
+    value.message,
+    error.msg,
+    error.error_msg,
+    error.errors,
+    value.errors,
+  ];
+  const statement = findStatement(places, nestingMax);
   // Anthropic's errors have types alone, of which clients act on this one as on a code.
   const code = toWord(error.code) ?? (error.type === "policy_blocked" ? error.type : undefined);
   const words = [code, readReason(error), toWord(error.type), toWord(error.status)].filter(
@@ -183,7 +192,47 @@ function readFacts(body: unknown): ErrorFacts {
   // In a stream an overload has a name alone.
   const named = words.includes("overloaded_error") ? 529 : undefined;
   const status = [error.status_code, error.code, error.status].find(isHttpStatus) ?? named;
-  return { message, words, code, param: toText(error.param), status, figures: readFigures(error) };
+  const param = toText(error.param) ?? statement?.param;
+  return { message: statement?.message, words, code, param, status, figures: readFigures(error) };
+}
+
+/** A sentence of an error, and the field of the request that it is about. */
+interface Statement {
+  readonly message: string;
+  readonly param?: string | undefined;
+}
+
+/** Maximum number of entries of a list that are looked at, and of objects within one another. */
+const [entriesMax, nestingMax] = [16, 4];
+
+/** Reads the first sentence that one of some values has: a text, the `message` of an object, or the first of a list. */
+function findStatement(values: readonly unknown[], depth: number): Statement | undefined {
+  for (const value of values) {
+    const statement = readStatement(value, depth);
+    if (statement !== undefined) return statement;
+  }
+  return undefined;
+}
+
+function readStatement(value: unknown, depth: number): Statement | undefined {
+  const text = toText(value);
+  if (text !== undefined) return { message: text };
+  if (depth === 0) return undefined;
+  if (Array.isArray(value)) return findStatement(value.slice(0, entriesMax), depth - 1);
+  if (!isRecord(value)) return undefined;
+  const { message, msg, detail, errors, loc } = value;
+  const statement = findStatement([message, msg, detail, errors], depth - 1);
+  const param = toPath(loc);
+  return statement === undefined || param === undefined
+    ? statement
+    : { message: `${param}: ${statement.message}`, param };
+}
+
+/** The place of a fault as FastAPI writes it, in one word: `["body", "messages", 0]`. */
+function toPath(loc: unknown): string | undefined {
+  if (!Array.isArray(loc)) return undefined;
+  const names = loc.slice(0, entriesMax).filter((name) => typeof name === "string" || typeof name === "number");
+  return toText((names[0] === "body" ? names.slice(1) : names).join("."));
 }
 
 /** MiniMax's numbers of failures in {@link errorCodes}. https://platform.minimax.io/docs/api-reference/errorcode */

@@ -66,5 +66,8 @@ export function mapPieces<Piece, Event>(
     get isComplete() {
       return stream.isComplete === true;
     },
+    get awaitsReport() {
+      return stream.awaitsReport === true;
+    },
   };
 }

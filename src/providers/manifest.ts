@@ -30,6 +30,7 @@ const request = {
 const chat = {
   ...request,
   messageOmit: words,
+  messageFields: words,
   keepsReasoning: Type.Boolean(),
   cacheControl: Type.Boolean(),
   cacheKey: Type.Boolean(),

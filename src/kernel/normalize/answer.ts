@@ -169,14 +169,29 @@ function fixTexts(message: Record<string, unknown>): void {
 
 const textFields = ["content", "reasoning_content", "refusal"] as const;
 
-/** OpenAI's shape has both lists of log probabilities; providers leave out the list for refusals. */
+/**
+ * OpenAI's shape has both lists of log probabilities, and each token its bytes and a list of others. Providers leave out the list for
+ * refusals, and what was not asked for.
+ */
 function normalizeLogprobs(logprobs: unknown): unknown {
   if (!isRecord(logprobs)) return null;
+  for (const list of [logprobs.content, logprobs.refusal]) if (Array.isArray(list)) list.forEach(fillToken);
   return { content: null, refusal: null, ...logprobs };
 }
 
 /** The reason of an ending by a filter. */
 const filtered = "content_filter";
+
+function fillToken(token: unknown): void {
+  if (!isRecord(token)) return;
+  fillBytes(token);
+  token.top_logprobs ??= [];
+  if (Array.isArray(token.top_logprobs)) token.top_logprobs.forEach(fillBytes);
+}
+
+function fillBytes(token: unknown): void {
+  if (isRecord(token)) token.bytes ??= null;
+}
 
 /** All text of a completion. */
 export function collectText(completion: Pick<ChatCompletion, "choices">): string {

@@ -38,6 +38,11 @@ export interface ChatOptions extends RequestOptions {
   /** Fields of a message it rejects. Default: the fields that carry reasoning. */
   messageOmit?: readonly string[];
   /**
+   * Fields of a message, or of a call in one, that it takes besides those that OpenAI documents. A public provider is sent no others;
+   * a server of the operator's own is sent all that the gateway knows.
+   */
+  messageFields?: readonly string[];
+  /**
    * Whether it wants back, in `reasoning_content`, what the model reasoned in earlier turns, and refuses a call of a tool
    * without (DeepSeek, Moonshot). Default false: no reasoning is sent.
    */
@@ -197,6 +202,7 @@ export const openaiModelOptions: ModelOptions = {
   pass: "texts",
   extra: "object",
   messageOmit: "texts",
+  messageFields: "texts",
   keepsReasoning: "boolean",
   cacheControl: "boolean",
   cacheKey: "boolean",
@@ -328,13 +334,30 @@ const reasoningFieldsKept = ["reasoning", "reasoning_details"];
 const unknownReasoning = " ";
 const mark = "cache_control";
 
-/** The messages as the provider takes them. What needs no change, a message or the whole list, is passed on, not copied. */
-export function toMessages(messages: readonly Message[], options: ChatOptions): readonly Message[] {
+/** The fields that OpenAI documents of a message, and of a call and a function in one. */
+const messageFields: ReadonlySet<string> = new Set(
+  "role content name refusal audio tool_calls tool_call_id function_call".split(" "),
+);
+const callFields: ReadonlySet<string> = new Set(["id", "type", "function", "custom"]);
+const calledFields: ReadonlySet<string> = new Set(["name", "arguments"]);
+
+/**
+ * The messages as the provider takes them. What needs no change, a message or the whole list, is passed on, not copied.
+ *
+ * @param isOwnServer Whether it is a server of the operator's own, whose fields are restricted elsewhere.
+ */
+export function toMessages(
+  messages: readonly Message[],
+  options: ChatOptions,
+  isOwnServer = false,
+): readonly Message[] {
   const sentMessages: Message[] = [];
   const media: ContentPart[] = [];
   for (const message of messages) {
     if (message.role !== "tool") sendMedia(media, sentMessages);
-    sentMessages.push(toMessage(message.role === "tool" ? toToolMessage(message, media) : message, options));
+    sentMessages.push(
+      toMessage(message.role === "tool" ? toToolMessage(message, media) : message, options, isOwnServer),
+    );
   }
   sendMedia(media, sentMessages);
   const isPriced = !takesMarks(options) || options.pass?.includes(mark) === true;
@@ -361,19 +384,27 @@ export function withoutMarks<Member extends object>(list: readonly Member[]): Me
   });
 }
 
-function toMessage(original: Message, options: ChatOptions): Message {
-  const { keepsReasoning, systemRole } = options;
+function toMessage(original: Message, options: ChatOptions, isOwnServer: boolean): Message {
+  const { keepsReasoning, systemRole, messageFields: further = [] } = options;
   const messageOmit = options.messageOmit ?? (keepsReasoning ? reasoningFieldsKept : reasoningFields);
-  const isBare = keepsReasoning === true && Array.isArray(original.tool_calls) && !original.reasoning_content;
+  const isBare = keepsReasoning === true && hasCalls(original) && !original.reasoning_content;
   const isMarkable = takesMarks(options);
   const fitted = options.callIds === undefined ? original : withFittedIds(original, options.callIds);
   const placed = isMarkable ? withMarkOnPart(fitted) : fitted;
-  const message = isBare ? { ...placed, reasoning_content: unknownReasoning } : placed;
+  const described = isOwnServer ? placed : withDescribedCalls(placed, further);
+  const message = isBare ? { ...described, reasoning_content: unknownReasoning } : described;
   const role = toRole(message.role, systemRole);
   const { content, tool_calls: calls } = message;
   const hasMarks = !isMarkable && (hasMark(content) || hasMark(calls));
+  const isTaken = (key: string) =>
+    messageFields.has(key) ||
+    key === mark ||
+    (key === "reasoning_content" && keepsReasoning === true) ||
+    further.includes(key);
   const isSent = (key: string) =>
     !messageOmit.includes(key) &&
+    (isOwnServer || isTaken(key)) &&
+    (key !== "tool_calls" || hasCalls(message)) &&
     (key !== mark || isMarkable) &&
     (message[key as keyof Message] !== null || key === "content");
   let isSame = role === message.role && !hasMarks;
@@ -386,6 +417,28 @@ function toMessage(original: Message, options: ChatOptions): Message {
   }
   copy.role = role;
   return copy as Message;
+}
+
+const hasCalls = ({ tool_calls: calls }: Message) => Array.isArray(calls) && calls.length > 0;
+
+/** A message whose calls have the fields that OpenAI documents, and further ones; itself where they have no others. */
+function withDescribedCalls(message: Message, further: readonly string[]): Message {
+  const { tool_calls: calls } = message;
+  if (!calls) return message;
+  const described = mapChanged(calls, (call) => {
+    const bare = pick(call, callFields, further);
+    const called: unknown = bare.function;
+    const bareCalled = isRecord(called) ? pick(called, calledFields, further) : called;
+    return bareCalled === called ? bare : { ...bare, function: bareCalled as ToolCall["function"] };
+  });
+  return described === calls ? message : { ...message, tool_calls: [...described] };
+}
+
+/** An object with some of its fields, and its cache mark; itself where it has no others. */
+function pick<Holder extends object>(holder: Holder, fields: ReadonlySet<string>, further: readonly string[]): Holder {
+  const isPicked = (name: string) => fields.has(name) || name === mark || further.includes(name);
+  if (Object.keys(holder).every(isPicked)) return holder;
+  return Object.fromEntries(Object.entries(holder).filter(([name]) => isPicked(name))) as Holder;
 }
 
 /** A message whose ids of calls have the form that the provider takes; itself where they have it. */

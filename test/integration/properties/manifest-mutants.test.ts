@@ -16,6 +16,7 @@ const request = {
 const chat = {
   ...request,
   messageOmit: ["name"],
+  messageFields: ["prefix"],
   cacheControl: true,
   cacheKey: true,
   systemRole: "developer",

@@ -44,6 +44,27 @@ test("an envelope that says success is none", () => {
 });
 
 describe("classifyRefusal", () => {
+  const missing = { type: "missing", loc: ["body", "messages", 0, "content"], msg: "Field required", input: "secret" };
+  const [place, sentence] = ["messages.0.content", "messages.0.content: Field required"];
+  test.each<[string, object, string, string]>([
+    ["FastAPI's list", { detail: [missing, { msg: "another" }] }, sentence, place],
+    ["Mistral's list in a message", { object: "error", message: { detail: [missing] } }, sentence, place],
+    ["a list of errors", { errors: [{ message: "first" }, { message: "second" }] }, "first", ""],
+    ["a list of texts", { errors: ["first", "second"] }, "first", ""],
+    ["an error that is a list", { error: [{ message: "listed", param: "top_p" }] }, "listed", "top_p"],
+    ["an object in the message", { error: { message: { detail: "inner" }, type: "x" } }, "inner", ""],
+    ["an object as the detail", { detail: { message: "of the detail" } }, "of the detail", ""],
+    [
+      "a list without a sentence",
+      { detail: [{ loc: ["body"] }, [], 5] },
+      "The provider answered 400 without a reason",
+      "",
+    ],
+  ])("reads the reason in %s", (_, body, message, param) => {
+    const fault = classifyRefusal({ status: 400, headers: new Headers(), body: JSON.stringify(body) });
+    expectFault(fault, { kind: "bad_request", message, ...(param !== "" && { param }) });
+  });
+
   test.each(golden.map((row) => [row.name, row] as const))("reads %s", (_, row) => {
     const body = typeof row.body === "string" ? row.body : JSON.stringify(row.body);
     const headers = new Headers((row.headers ?? {}) as Record<string, string>);

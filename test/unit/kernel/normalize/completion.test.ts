@@ -45,6 +45,23 @@ describe("a tidied completion", () => {
     expect(shown).toEqual([{ content: [], refusal: null }, null, null, null, null, null]);
   });
 
+  test("has the bytes and the alternatives of each token, whatever its provider leaves out", () => {
+    const [bare, whole] = [
+      { token: "a", logprob: -1 },
+      { token: "b", logprob: -2, bytes: [98], top_logprobs: [] },
+    ];
+    const content = [{ ...bare, top_logprobs: null }, { ...whole, top_logprobs: [bare] }, whole];
+    const logprobs = { content, refusal: [bare] };
+    const [choice] = tidied({ choices: [{ message: { content: "ab" }, logprobs }] }).choices as {
+      logprobs?: unknown;
+    }[];
+    const filled = { ...bare, bytes: null };
+    expect(choice?.logprobs).toEqual({
+      content: [{ ...filled, top_logprobs: [] }, { ...whole, top_logprobs: [filled] }, whole],
+      refusal: [{ ...filled, top_logprobs: [] }],
+    });
+  });
+
   test("was cut where the arguments of a call break off", () => {
     const finishOf = (text: unknown) => {
       const tool_calls = [{ id: "a", type: "function", function: { name: "f", arguments: text } }];

@@ -220,6 +220,12 @@ test("a report keeps the half of an earlier one that it has as zero", () => {
   expect(usageMeter.reported).toMatchObject({ inputToken: 60, cacheReadToken: 40, outputToken: 7 });
 });
 
+test("log probabilities have the bytes and the alternatives of each token", () => {
+  const logprobs = { content: [{ token: "a", logprob: -1, top_logprobs: null }] };
+  const chunks = tidied({ choices: [{ index: 0, delta: { content: "a" }, logprobs }] } as never, finishChunk());
+  expect(JSON.stringify(chunks)).toContain('{"token":"a","logprob":-1,"top_logprobs":[],"bytes":null}');
+});
+
 describe("tool calls", () => {
   test.each<[string, ChatChunk[], [string, string][]]>([
     [
@@ -463,7 +469,7 @@ describe("tool calls", () => {
   });
 
   test("without arguments get an empty object, unless the answer was cut before them", () => {
-    const textOf = (pieces: string[], finish?: "length" | "tool_calls" | "stop") => {
+    const textOf = (pieces: string[], finish?: "length") => {
       const [first = "", ...rest] = pieces;
       const more = rest.map((text) => toolChunk(toolPiece(0, undefined, undefined, text)));
       const end = finishChunk();
@@ -507,8 +513,9 @@ describe("tool calls", () => {
             sent.push(toolChunk(queue?.shift() as Record<string, unknown>));
           }
           sent.push(finishChunk());
-          const wanted = calls.map(({ name, pieces }) => [name, pieces.join("") || "{}"]);
-          expect(assembled(tidied(...sent)).map(({ name, text }) => [name, text])).toEqual(wanted);
+          const whole = (text: string) => (/^(null|""|\[\s*\])?$/.test(text) ? "{}" : text);
+          const wanted = calls.map(({ name, pieces }) => [name, whole(pieces.join("").trim())]);
+          expect(assembled(tidied(...sent)).map(({ name, text }) => [name, text.trim()])).toEqual(wanted);
         },
       ),
       { numRuns: 200 },

@@ -107,19 +107,24 @@ describe("the blocks of a stream", () => {
   });
 
   test("carry arguments that are not an object in one, unless the call was cut", () => {
-    const inputOf = (finish: "length" | "tool_calls", ...pieces: string[]) => {
+    const endOf = (isCut: boolean) => {
+      const end = chunkOf({}, "tool_calls");
+      if (isCut) for (const choice of end.choices) choice.finish_reason = "length";
+      return end;
+    };
+    const inputOf = (isCut: boolean, ...pieces: string[]) => {
       const calls = [0, 1].flatMap((index) => [
         callChunk(index, "", `call_${index}`),
         ...pieces.map((piece) => callChunk(index, piece)),
       ]);
-      return eventsOf(shown, ...calls, chunkOf({}, finish as never)).flatMap((event) =>
+      return eventsOf(shown, ...calls, endOf(isCut)).flatMap((event) =>
         event.type === "content_block_delta" ? [(event.delta as { partial_json?: string }).partial_json ?? ""] : [],
       );
     };
     const carried = JSON.stringify({ INVALID_JSON: "[1]" });
-    expect(inputOf("tool_calls", "[", "1]")).toEqual([carried, carried]);
-    expect(inputOf("length", "[", "1")).toEqual(["[1", "[1"]);
-    expect(inputOf("tool_calls", " ", "{", "}")).toEqual([" ", "{", "}", " {}"]);
+    expect(inputOf(false, "[", "1]")).toEqual([carried, carried]);
+    expect(inputOf(true, "[", "1")).toEqual(["[1", "[1"]);
+    expect(inputOf(false, " ", "{", "}")).toEqual([" ", "{", "}", " {}"]);
   });
 
   test("take linear time", () => {

@@ -27,6 +27,14 @@ const plain = { model: "acme-one", messages };
 const mark = { type: "ephemeral", ttl: "1h" };
 const markedPart = { type: "text" as const, text: "a", cache_control: mark };
 
+const plainCall = { id: "1", type: "function" as const, function: { name: "look", arguments: "{}" } };
+const strangeCall = {
+  ...plainCall,
+  function: { ...plainCall.function, thought_signature: "z" },
+  index: 0,
+  extra_content: { google: { thought_signature: "z" } },
+};
+
 describe("a chat body", () => {
   test.each((golden as Case[]).map((row) => [row.name, row] as const))("%s", (_, { request, options, row, body }) => {
     expect(bodyOf(request, options, row).body).toEqual({ ...plain, ...body });
@@ -104,6 +112,31 @@ describe("a chat body", () => {
       { role: "user", content: "a" },
     ],
     [
+      "takes out what OpenAI does not document",
+      {},
+      {
+        role: "assistant",
+        content: "a",
+        refusal: "b",
+        thinking_blocks: [{ type: "thinking", thinking: "t" }],
+        annotations: [],
+        tool_calls: [],
+      },
+      { role: "assistant", content: "a", refusal: "b" },
+    ],
+    [
+      "takes out what OpenAI does not document of a call",
+      {},
+      { role: "assistant", content: null, tool_calls: [strangeCall] },
+      { role: "assistant", content: null, tool_calls: [plainCall] },
+    ],
+    [
+      "passes what the provider lists",
+      { messageFields: ["prefix", "index", "extra_content", "thought_signature"] },
+      { role: "assistant", content: "a", prefix: true, tool_calls: [strangeCall] },
+      { role: "assistant", content: "a", prefix: true, tool_calls: [strangeCall] },
+    ],
+    [
       "takes out cache marks",
       {},
       { role: "user", content: [markedPart], cache_control: mark },
@@ -123,6 +156,13 @@ describe("a chat body", () => {
     ],
   ])("%s of a message", (_, options, message, expected) => {
     expect(bodyOf({ messages: [message] }, options).body.messages).toEqual([expected]);
+  });
+
+  test("has no empty list of calls, and what is known of a message for a server of the operator's own", () => {
+    const message = { role: "assistant" as const, content: "a", prefix: true, tool_calls: [] };
+    const { call } = fakeCall({ model: "acme-1", messages: [message] }, {}, plainModel);
+    const body = toChatBody({ ...call, isOwnServer: true }, {});
+    expect(body.messages).toEqual([{ role: "assistant", content: "a", prefix: true }]);
   });
 
   test("takes cache marks out of tools and calls", () => {
