@@ -84,21 +84,18 @@ describe("arguments of a call in a request", () => {
 });
 
 describe("arguments of a call that a model wrote", () => {
-  test.each(tooMuch)(
-    "travel as a text in the object of a message when they are %s",
-    async (_, text) => {
-      const completion = completionOf("");
-      Object.assign(completion.choices[0] as object, { message: called(text), finish_reason: "tool_calls" });
-      const { post } = httpOf([createPlugin({ chat: async () => structuredClone(completion) })]);
-      const response = await post("messages", { model: "chat-1", max_tokens: 9, messages: [user] });
-      const block = { type: "tool_use", input: { INVALID_JSON: text } };
-      expect([response.status, await response.json()]).toEqual([
-        200,
-        expect.objectContaining({ content: [expect.objectContaining(block)] }),
-      ]);
-      // Elsewhere they are a text.
-      expect((await post("chat/completions", { model: "chat-1", messages: [user] })).status).toBe(200);
-      expect((await post("responses", { model: "chat-1", input: "Hello" })).status).toBe(200);
-    },
-  );
+  test.each(tooMuch)("travel as a text in the object of a message when they are %s", async (_, text) => {
+    const completion = completionOf("");
+    Object.assign(completion.choices[0] as object, { message: called(text), finish_reason: "tool_calls" });
+    const { post } = httpOf([createPlugin({ chat: async () => structuredClone(completion) })]);
+    const response = await post("messages", { model: "chat-1", max_tokens: 9, messages: [user] });
+    const block = { type: "tool_use", input: { INVALID_JSON: text } };
+    expect([response.status, await response.json()]).toEqual([
+      200,
+      expect.objectContaining({ content: [expect.objectContaining(block)] }),
+    ]);
+    // Elsewhere they are a text.
+    expect((await post("chat/completions", { model: "chat-1", messages: [user] })).status).toBe(200);
+    expect((await post("responses", { model: "chat-1", input: "Hello" })).status).toBe(200);
+  });
 });

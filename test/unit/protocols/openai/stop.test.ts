@@ -93,6 +93,17 @@ describe("stop, for a model that does not take it", () => {
     expect(asked[0]?.body.stop).toEqual(["a", "b", "c", "d"]);
   });
 
+  test("leaves a stream waiting for a report that comes behind its end", async () => {
+    const waits = async (stop: Stop) => {
+      const said = { choices: [{ index: 0, delta: { content: "yes" }, finish_reason: "stop" }] };
+      const { call } = fakeCall(request(stop, true), { events: eventsOf("") }, row);
+      const stream = (await chat?.(call)) as ChatStream;
+      stream.push({ data: JSON.stringify(said) } as never);
+      return stream.awaitsReport === true;
+    };
+    expect([await waits(null), await waits("x")]).toEqual([true, true]);
+  });
+
   test("holds back only what can begin a stop sequence", async () => {
     expect((await streamed(["abc", "d"], "xyz")).texts).toEqual(["abc", "d", ""]);
     expect((await streamed(["abx", "xy", "d"], "xyz")).texts).toEqual(["ab", "x", "xyd", ""]);
