@@ -333,6 +333,8 @@ const reasoningFieldsKept = ["reasoning", "reasoning_details"];
 /** For calls of a client that does not send back what the model reasoned: the least that is taken. */
 const unknownReasoning = " ";
 const mark = "cache_control";
+/** The marks of caches, Anthropic's and OpenAI's; whether they are sent is decided by themselves. */
+const marks: readonly string[] = [mark, "prompt_cache_breakpoint"];
 
 /** The fields that OpenAI documents of a message, and of a call and a function in one. */
 const messageFields: ReadonlySet<string> = new Set(
@@ -398,7 +400,7 @@ function toMessage(original: Message, options: ChatOptions, isOwnServer: boolean
   const hasMarks = !isMarkable && (hasMark(content) || hasMark(calls));
   const isTaken = (key: string) =>
     messageFields.has(key) ||
-    key === mark ||
+    marks.includes(key) ||
     (key === "reasoning_content" && keepsReasoning === true) ||
     further.includes(key);
   const isSent = (key: string) =>
@@ -434,9 +436,9 @@ function withDescribedCalls(message: Message, further: readonly string[]): Messa
   return described === calls ? message : { ...message, tool_calls: [...described] };
 }
 
-/** An object with some of its fields, and its cache mark; itself where it has no others. */
+/** An object with some of its fields, and its cache marks; itself where it has no others. */
 function pick<Holder extends object>(holder: Holder, fields: ReadonlySet<string>, further: readonly string[]): Holder {
-  const isPicked = (name: string) => fields.has(name) || name === mark || further.includes(name);
+  const isPicked = (name: string) => fields.has(name) || marks.includes(name) || further.includes(name);
   if (Object.keys(holder).every(isPicked)) return holder;
   return Object.fromEntries(Object.entries(holder).filter(([name]) => isPicked(name))) as Holder;
 }
