@@ -144,6 +144,10 @@ test("a client of Messages gets input of calls that a server encodes twice as it
     expect(repair()?.repair(whole, 0)).toBe(true);
     expect(whole.content[1]).toEqual(block(input));
   }
+  for (const none of [null, [], "", "null", "[]"]) {
+    const whole = { type: "message", content: [block(none)] };
+    expect([none, repair()?.repair(whole, 0), whole.content]).toEqual([none, true, [block({})]]);
+  }
   const streamed = repair();
   streamed?.repair({ type: "content_block_start", index: 1, content_block: block({}) }, 0);
   const deltas = [...encoded].map((partial_json) => ({ type: "input_json_delta", partial_json }));
