@@ -338,7 +338,7 @@ const marks: readonly string[] = [mark, "prompt_cache_breakpoint"];
 
 /** The fields that OpenAI documents of a message, and of a call and a function in one. */
 const messageFields: ReadonlySet<string> = new Set(
-  "role content name refusal audio tool_calls tool_call_id function_call prompt_cache_breakpoint".split(" "),
+  "role content name refusal audio tool_calls tool_call_id function_call".split(" "),
 );
 const callFields: ReadonlySet<string> = new Set(["id", "type", "function", "custom"]);
 const calledFields: ReadonlySet<string> = new Set(["name", "arguments"]);

@@ -318,6 +318,6 @@ describe("a search of the web on POST /responses", () => {
     const none = await start(() => Response.json(answer), { files, env: { WEB_SEARCHES: "0" } });
     const response = await none.ask("/responses", { ...request, tools });
     expect([response.status, response.headers.get("x-modelgate-ignored")]).toEqual([200, "tools"]);
-    expect(none.seen[0]?.body.tools).toEqual([tools[0]]);
+    expect(none.seen[0]?.body.tools).toEqual([{ ...tools[0], parameters: { type: "object", properties: {} } }]);
   });
 });
