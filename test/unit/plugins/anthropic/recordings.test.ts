@@ -125,7 +125,7 @@ function expectOrder(chunks: { choices: { delta: object; finish_reason?: string 
   expect(chunks.at(-1)?.choices).toEqual([]);
   expect(chunks.filter(({ choices }) => choices[0]?.finish_reason)).toEqual([chunks.at(-2) as never]);
   // The explanation of a filter comes with the end, by which it counts as no output of the model.
-  const { refusal: _, ...delta } = chunks.at(-2)?.choices[0]?.delta as Record<string, unknown>;
+  const { refusal: _, ...delta } = (chunks.at(-2)?.choices[0]?.delta ?? { content: "none" }) as Record<string, unknown>;
   expect(delta).toEqual({});
 }
 
