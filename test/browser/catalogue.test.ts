@@ -62,7 +62,7 @@ describe.skipIf(!hasChromium)("the catalogue", () => {
       const { gateway } = dashboard;
       await gateway.cli("markup", "create", "--markup-percent", "10");
       await gateway.cli("markup", "create", "--provider", "openai", "--markup-percent", "50");
-      await signIn(page, "owner@localhost");
+      await enter(page);
       await search(page, "gpt-4.1-nano");
       const row = page.locator("main tbody tr").filter({ hasText: "gpt-4.1-nano" });
       await row.getByText("$0.15 in · $0.60 out").waitFor();
