@@ -1,10 +1,10 @@
 #!/usr/bin/env bun
-import { raiseFetchLimit } from "./cli/raise-fetch-limit.bun.ts";
+import { setEngine } from "./cli/set-engine.bun.ts";
 
 /** The git commit of a build, with `-dirty` if there were changes; not defined when run from source. */
 declare const MODELGATE_COMMIT: string | undefined;
 
-raiseFetchLimit();
+setEngine();
 
 // Imported afterwards, because the process that replaces this one imports it again.
 const { version } = await import("../package.json", { with: { type: "json" } });

@@ -193,7 +193,7 @@ export async function settle(kernel: Kernel, run: ModelRun, watch?: PromptWatch)
   const { meters, source } = charge;
   const price = priceOfRun(run, meters);
   const cost = price === undefined ? undefined : costNanodollars(price, meters);
-  const owed = price === undefined ? undefined : toOwed(run, price, meters);
+  const owed = price === undefined ? undefined : toOwed(run, { price, meters, cost });
   const { implausible } = usageMeter;
   const unbelieved = implausible === undefined ? undefined : getUnbelieved(run, implausible, cost);
   const effect = source === "reported" ? readCacheEffect(run, watch, { meters, price }) : undefined;
@@ -239,8 +239,7 @@ export async function settle(kernel: Kernel, run: ModelRun, watch?: PromptWatch)
  */
 function toOwed(
   run: ModelRun,
-  price: CompiledPrice,
-  meters: Meters,
+  { price, meters, cost }: { price: CompiledPrice; meters: Meters; cost: number | undefined },
 ): Pick<Settlement, "providerCostNanodollars" | "providerPriceVersion"> | undefined {
   const ofPrice =
     price.markupBasisPoints === undefined
@@ -251,10 +250,9 @@ function toOwed(
   const whole = withMarkup(compilePrice(row.price), 0);
   const tier = tierOfPrice(run, price);
   const own = (tier === undefined ? undefined : getOwn(whole.serviceTiers ?? {}, tier)) ?? whole;
-  const cost = costNanodollars(own, meters);
-  if (cost === undefined || cost === (ofPrice?.providerCostNanodollars ?? costNanodollars(price, meters)))
-    return ofPrice;
-  return { providerCostNanodollars: cost, providerPriceVersion: whole.version };
+  const ownCost = costNanodollars(own, meters);
+  if (ownCost === undefined || ownCost === (ofPrice?.providerCostNanodollars ?? cost)) return ofPrice;
+  return { providerCostNanodollars: ownCost, providerPriceVersion: whole.version };
 }
 
 /** Counts what the gateway's marks saved, and shows the operator that they stop. */

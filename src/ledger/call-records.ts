@@ -82,40 +82,28 @@ export function validateAdmission(admission: AdmissionRequest): void {
 
 /** Creates the record of an admitted call, or with `guard` of one that the store decides about. */
 export function toOpenCall(admission: AdmissionRequest, amounts: HoldAmounts, guard?: OpenCall["guard"]): OpenCall {
-  const {
-    callId,
-    caller,
-    model,
-    capability,
-    premium,
-    openedAt,
-    priceVersion,
-    markupBasisPoints,
-    session,
-    tag,
-    endUser,
-    agent,
-    parentAgent,
-  } = admission;
-  const { accountId, keyId } = caller;
-  const { quotaDay, holdNanodollars, holdTokens } = amounts;
-  const fields = {
-    callId,
-    accountId,
-    keyId,
-    model,
-    capability,
-    premium,
-    openedAt,
-    priceVersion,
-    markupBasisPoints,
-    session,
-    tag,
-    endUser,
-    agent,
-    parentAgent,
+  const { caller } = admission;
+  return {
+    kind: "open",
+    callId: admission.callId,
+    accountId: caller.accountId,
+    keyId: caller.keyId,
+    model: admission.model,
+    capability: admission.capability,
+    premium: admission.premium,
+    openedAt: admission.openedAt,
+    priceVersion: admission.priceVersion,
+    markupBasisPoints: admission.markupBasisPoints,
+    session: admission.session,
+    tag: admission.tag,
+    endUser: admission.endUser,
+    agent: admission.agent,
+    parentAgent: admission.parentAgent,
+    quotaDay: amounts.quotaDay,
+    holdNanodollars: amounts.holdNanodollars,
+    holdTokens: amounts.holdTokens,
+    guard,
   };
-  return { kind: "open", ...fields, quotaDay, holdNanodollars, holdTokens, guard };
 }
 
 /**
@@ -182,20 +170,27 @@ export async function assertEnded(store: Store, callId: string): Promise<void> {
   throw new Error(`Cannot settle call ${callId}: it was never admitted`);
 }
 
-function checkAmounts({ callId, quotaTokens, meters, cache, ...costs }: Settlement): void {
-  const { costNanodollars, providerCostNanodollars } = costs;
-  const { miss, lostNanodollars, savedNanodollars } = cache ?? {};
-  for (const [name, amount] of Object.entries({ missedTokens: miss?.tokens, lostNanodollars, savedNanodollars })) {
-    if (amount !== undefined) expectAmount(callId, name, amount);
+function checkAmounts({
+  callId,
+  quotaTokens,
+  meters,
+  cache,
+  costNanodollars,
+  providerCostNanodollars,
+}: Settlement): void {
+  if (cache !== undefined) {
+    expectIfKnown(callId, "missedTokens", cache.miss?.tokens);
+    expectIfKnown(callId, "lostNanodollars", cache.lostNanodollars);
+    expectIfKnown(callId, "savedNanodollars", cache.savedNanodollars);
   }
-  for (const [name, amount] of Object.entries({ costNanodollars, providerCostNanodollars })) {
-    if (amount !== undefined) expectAmount(callId, name, amount);
-  }
+  expectIfKnown(callId, "costNanodollars", costNanodollars);
+  expectIfKnown(callId, "providerCostNanodollars", providerCostNanodollars);
   expectAmount(callId, "quotaTokens", quotaTokens);
-  for (const name of meterNames) {
-    const amount = meters[name];
-    if (amount !== undefined) expectAmount(callId, name, amount);
-  }
+  for (const name of meterNames) expectIfKnown(callId, name, meters[name]);
+}
+
+function expectIfKnown(callId: string, name: string, value: number | undefined): void {
+  if (value !== undefined) expectAmount(callId, name, value);
 }
 
 function expectAmount(callId: string, name: string, value: number): void {

@@ -324,24 +324,23 @@ function keepKnown(value: unknown, known: Known, walk: Walk): unknown {
   if (known === true || typeof value !== "object" || value === null || isExactNumber(value)) return value;
   if (Array.isArray(value)) return mapChanged(value, (item) => keepKnown(item, known, walk));
   const { further, dropped, path } = walk;
-  const members: [string, unknown][] = [];
-  let isSame = true;
+  // Made once something is left out: usually nothing is.
+  let members: Map<string, unknown> | undefined;
   for (const [name, member] of Object.entries(value)) {
-    if (further.includes(name)) {
-      members.push([name, member]);
-      continue;
-    }
+    if (further.includes(name)) continue;
     const knownOfMember = getOwn(known, name);
     if (knownOfMember === undefined) {
-      isSame = false;
+      members ??= new Map(Object.entries(value));
+      members.delete(name);
       if (member !== null && member !== undefined && dropped.size < droppedMax) dropped.add(path + name);
-      continue;
+    } else if (typeof member === "object" && member !== null && knownOfMember !== true) {
+      const keptMember = keepKnown(member, knownOfMember, { further: [], dropped, path: `${path}${name}.` });
+      if (keptMember === member) continue;
+      members ??= new Map(Object.entries(value));
+      members.set(name, keptMember);
     }
-    const keptMember = keepKnown(member, knownOfMember, { further: [], dropped, path: `${path}${name}.` });
-    isSame &&= keptMember === member;
-    members.push([name, keptMember]);
   }
-  return isSame ? value : Object.fromEntries(members);
+  return members === undefined ? value : Object.fromEntries(members);
 }
 
 /** The fields that a schema names, down to the values that it leaves open. */

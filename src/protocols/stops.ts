@@ -48,14 +48,24 @@ function planStops({ stop }: ChatRequest, { max = Number.POSITIVE_INFINITY, blan
  * const request = { model: "m", messages: [], stop: ["a", "b"] };
  * await withStops({ request }, { max: 1 }, async ({ request: { stop } }) => ({ choices: [], stop })); // => { choices: [], stop: ["a"] }
  */
-export async function withStops<Event>(
+export function withStops<Event>(
   call: Call<ChatRequest>,
   limits: StopLimits,
   send: (call: Call<ChatRequest>) => Promise<ChatCompletion | ChatStream<Event>>,
 ): Promise<ChatCompletion | ChatStream<Event>> {
-  const { there, here, lost } = planStops(call.request, limits);
-  const isTaken = [call.request.stop ?? []].flat().length <= (limits.max ?? Number.POSITIVE_INFINITY);
-  if (isTaken && here.length === 0 && lost.length === 0) return await send(call);
+  const { stop } = call.request;
+  if (stop === undefined || stop === null) return send(call);
+  const plan = planStops(call.request, limits);
+  const isTaken = [stop].flat().length <= (limits.max ?? Number.POSITIVE_INFINITY);
+  if (isTaken && plan.here.length === 0 && plan.lost.length === 0) return send(call);
+  return applyStops(call, plan, send);
+}
+
+async function applyStops<Event>(
+  call: Call<ChatRequest>,
+  { there, here, lost }: StopPlan,
+  send: (call: Call<ChatRequest>) => Promise<ChatCompletion | ChatStream<Event>>,
+): Promise<ChatCompletion | ChatStream<Event>> {
   if (lost.length > 0) {
     call.warn(
       `Left out of stop what has more than ${stopCharactersMax} characters: the provider does not take it`,

@@ -167,9 +167,12 @@ export class HealthLog {
     const count = this.#count(provider, at);
     count.attempts++;
     if (failure !== undefined) addError(count, at);
-    if (failure === undefined)
-      this.#keep(provider, key, (last) => ({ success: { at, ...countSuccesses(last(), isProbe) } }));
-    else this.#keepFailure(provider, key, { at, ...failure });
+    if (failure !== undefined) {
+      this.#keepFailure(provider, key, { at, ...failure });
+      return;
+    }
+    this.#keepSuccess(toId(provider, wholeProvider), at, isProbe);
+    if (key !== undefined) this.#keepSuccess(toId(provider, key), at, isProbe);
   }
 
   /** An attempt that was counted as a success has failed after all. */
@@ -380,6 +383,17 @@ export class HealthLog {
     }
   }
 
+  /** Every call that goes well comes here, so it makes no copies of the outcomes. */
+  #keepSuccess(id: string, at: number, isProbe: boolean): void {
+    const pending: LastOutcomes & { success?: At<Successes> } = getOrCreate(this.#pendingOutcomes, id, () => ({}));
+    const written = this.#outcomes.get(id) as LastOutcomes | undefined;
+    const error = pending.error ?? written?.error;
+    const success = pending.success ?? written?.success;
+    const before = isUnbroken({ success, error }) ? success : undefined;
+    const run = (before?.run ?? 0) + 1;
+    pending.success = isProbe || before?.hasProbed ? { at, run, hasProbed: true } : { at, run };
+  }
+
   /** Keeps a failure, and ends the run of successes before it. */
   #keepFailure(provider: string, key: string | undefined, failure: At<Failure>): void {
     this.#keep(provider, key, (last) => {
@@ -478,12 +492,6 @@ const areOf = (count: number) => (count === 1 ? "is" : "are");
 function isUnbroken(last: LastOutcomes): last is LastOutcomes & { readonly success: At<Successes> } {
   const { success, error } = last;
   return success !== undefined && (error === undefined || error.at <= success.at);
-}
-
-/** Counts a success after the last outcomes. */
-function countSuccesses(last: LastOutcomes, isProbe: boolean): Successes {
-  const { run, hasProbed }: Successes = isUnbroken(last) ? last.success : { run: 0 };
-  return { run: run + 1, ...((isProbe || hasProbed) && { hasProbed: true }) };
 }
 
 function earliest(healths: readonly Health[]): number | undefined {

@@ -1,4 +1,5 @@
 import { GatewayError } from "../../contract/index.ts";
+import { toPolicySentence } from "../../dashboard/data/policy-sentence.ts";
 import {
   describeMargin,
   type describeMiss,
@@ -158,26 +159,12 @@ function toSum({ lines, total_usd, service_tier: tier, above_input_tokens: above
   ];
 }
 
-type PolicyResult = ReturnType<typeof describeRequestDetail<string>>["policies"][number];
-
 type Charge = NonNullable<ReturnType<typeof describeRequestDetail<string>>["charge"]>;
 
 /** Such as `tools (tools[3]), 41200 tokens, $0.12`. */
 function describe({ kind, place, tokens, lost_usd: lost }: NonNullable<ReturnType<typeof describeMiss>>): string {
   const what = place === null ? kind : `${kind} (${place})`;
   return `${what}, ${tokens} tokens${lost === null ? "" : `, $${lost}`}`;
-}
-
-const policyWords: Readonly<Record<PolicyResult["result"], string>> = {
-  allow: "allowed the",
-  deny: "refused the",
-  replace: "replaced text in the",
-  failed: "failed at the",
-};
-
-/** Such as `no-emails replaced text in the answer (email, 2)`. */
-function toPolicySentence({ policy, phase, result, label, count }: PolicyResult): string {
-  return `${policy} ${policyWords[result]} ${phase} (${label === null ? "" : `${label}, `}${count})`;
 }
 
 /** @throws {UsageError} */

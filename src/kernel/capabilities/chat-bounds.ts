@@ -147,9 +147,10 @@ export function boundPrompts({ request, modelEntry, passthrough }: ModelRun<"cha
     bounds.push(boundPrompt(passthrough.body, passthrough.format.prompt, model));
   }
   if (passthrough?.untranslatable !== undefined) return bounds;
-  const { meters, ...bound } = boundPrompt(request, chatForm, model);
+  const bound = boundPrompt(request, chatForm, model);
   const copies = promptCopiesMax(request, modelEntry);
-  const { inputToken = 0, audioInputToken = 0 } = meters;
+  if (copies === 1) return [...bounds, bound];
+  const { inputToken = 0, audioInputToken = 0 } = bound.meters;
   bounds.push({
     ...bound,
     meters: { inputToken: copies * inputToken, audioInputToken: copies * audioInputToken },

@@ -1,5 +1,6 @@
 import { Link } from "wouter";
 import { useBaseUrl } from "../../data/api.ts";
+import { toPolicySentence } from "../../data/policy-sentence.ts";
 import { formatCount, formatExactUsd, formatMs, formatSecond } from "../../format.ts";
 import { LinkButton } from "../../kit/button.tsx";
 import { CopyButton } from "../../kit/copy.tsx";
@@ -168,18 +169,6 @@ const cacheMarks: Readonly<Record<NonNullable<RequestDetail["cache_marks"]>, str
   losing: "Stopped for a day: they cost more than they saved",
   refused: "Refused by the provider",
 };
-
-const policyWords: Readonly<Record<RequestDetail["policies"][number]["result"], string>> = {
-  allow: "allowed the",
-  deny: "refused the",
-  replace: "replaced text in the",
-  failed: "failed at the",
-};
-
-/** Such as `no-emails replaced text in the answer (email, 2)`. */
-function toPolicySentence({ policy, phase, result, label, count }: RequestDetail["policies"][number]): string {
-  return `${policy} ${policyWords[result]} ${phase} (${label === null ? "" : `${label}, `}${count})`;
-}
 
 /** The client's request, as far as the log knows it: the prompt is not kept. */
 function toCurl({ model, model_name: name }: RequestDetail, baseUrl: string): string {
