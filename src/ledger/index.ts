@@ -1,8 +1,8 @@
 export type { OnCommit } from "./commit-queue.ts";
 export { type LedgerOptions, openLedger, ProcessLedger, type Recovery } from "./ledger.ts";
 export { RedisRefused } from "./limit-errors.ts";
+export { openRedisTurns } from "./open-turns.ts";
 export { createPruner, nextAccount, type PrunerOptions } from "./prune-calls.ts";
-export { openRedisTurns } from "./redis/redis-turns.ts";
 export { type RemoteCall, type RemoteCalls, remoteCalls, remoteCallsMax } from "./remote-calls.ts";
 export {
   type CreditToReverse,

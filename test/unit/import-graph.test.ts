@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join, posix } from "node:path";
 
 const root = join(import.meta.dir, "../..");
@@ -199,6 +199,25 @@ function importsOf(text: string): { specifier: string; line: string }[] {
     specifier: specifiers.find((specifier) => specifier !== undefined) as string,
     line: line.replaceAll(/\s+/g, " "),
   }));
+}
+
+/** The packages that a program loads before it does anything, from the imports of its modules that are no types. */
+function loadedBy(entries: readonly string[]): Map<string, string> {
+  const packages = new Map<string, string>();
+  const seen = new Set(entries);
+  for (const path of seen) {
+    if (!existsSync(join(root, path))) continue;
+    for (const { specifier, line } of importsOf(readFileSync(join(root, path), "utf8"))) {
+      const names = /^(?:import|export) \{([^}]*)\}/.exec(line)?.[1]?.split(",") ?? [];
+      const isOfTypes =
+        /^(import|export) type /.test(line) ||
+        (names.length > 0 && names.every((name) => name.trim() === "" || name.trim().startsWith("type ")));
+      if (isOfTypes || !/^(import|export) /.test(line)) continue;
+      if (specifier.startsWith(".")) seen.add(posix.join(posix.dirname(path), specifier));
+      else packages.set(specifier, path);
+    }
+  }
+  return packages;
 }
 
 /** `src/kernel/x.ts` → `kernel`, `plugins/acme/index.ts` → `plugins`. */
@@ -418,4 +437,13 @@ test("no test has an expectation wait for a promise: it would run the event loop
   expect(tests.size).toBeGreaterThan(300);
   const waiting = [...tests].filter(([, text]) => /\)\s*\.(rejects|resolves)\./.test(text));
   expect(waiting.map(([path]) => path)).toEqual([]);
+});
+
+test("a start loads no client of a service that the gateway may not have", () => {
+  const loaded = loadedBy(["src/cli/index.ts", "src/cli/serve-app.bun.ts", "plugins/index.ts"]);
+  // The walk has come to the end of the imports.
+  expect(loaded.get("elysia")).toBe("src/http/server.ts");
+  expect(loaded.get("kysely")).toBeDefined();
+  const isClient = (name: string) => /^(ioredis|pg|stripe|nodemailer|re2js|better-auth|@opentelemetry)(\/|$)/.test(name);
+  expect([...loaded].filter(([name]) => isClient(name))).toEqual([]);
 });

@@ -1,5 +1,5 @@
 import { closeSync, fdatasync, fdatasyncSync, openSync } from "node:fs";
-import { DatabaseSync } from "node:sqlite";
+import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { promisify } from "node:util";
 import { Kysely, sql } from "kysely";
 import { type AccountBalance, toQuota } from "../account-balance.ts";
@@ -405,12 +405,15 @@ function prepareBudgetsReader(database: DatabaseSync): EmbeddedStore["readBudget
     });
 }
 
-/** Compiles the look-up once and returns the reader. */
+/** Returns a reader that compiles the look-up once, for the first key: most gateways have no imported ones. */
 function prepareKeyReader(
   db: Kysely<Database>,
   database: DatabaseSync,
   column?: "foreign_hash",
 ): (value: string) => KeyRecord | undefined {
-  const statement = database.prepare(keyQuery(db, "sqlite", column).compile().sql);
-  return (value) => statement.get(value) as KeyRecord | undefined;
+  let statement: StatementSync | undefined;
+  return (value) => {
+    statement ??= database.prepare(keyQuery(db, "sqlite", column).compile().sql);
+    return statement.get(value) as KeyRecord | undefined;
+  };
 }
