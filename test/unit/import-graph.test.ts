@@ -444,6 +444,7 @@ test("a start loads no client of a service that the gateway may not have", () =>
   // The walk has come to the end of the imports.
   expect(loaded.get("elysia")).toBe("src/http/server.ts");
   expect(loaded.get("kysely")).toBeDefined();
-  const isClient = (name: string) => /^(ioredis|pg|stripe|nodemailer|re2js|better-auth|@opentelemetry)(\/|$)/.test(name);
+  const isClient = (name: string) =>
+    /^(ioredis|pg|stripe|nodemailer|re2js|better-auth|@opentelemetry)(\/|$)/.test(name);
   expect([...loaded].filter(([name]) => isClient(name))).toEqual([]);
 });

@@ -78,6 +78,25 @@ test.skipIf(whyNot !== undefined).each([
   }
 });
 
+test.skipIf(whyNot !== undefined)(
+  "a gateway sets its engine before it starts, but for what the operator has set",
+  async () => {
+    const gateway = await startGateway({ env: { BUN_GC_TIMER_INTERVAL: "2000" } });
+    try {
+      const lines = new Set(readFileSync(`/proc/${gateway.pid}/environ`, "utf8").split("\0"));
+      for (const line of [
+        "MIMALLOC_PURGE_HOLES_MIN_INTERVAL=10000",
+        "BUN_GC_TIMER_INTERVAL=2000",
+        "BUN_JSC_thresholdForFTLOptimizeAfterWarmUp=1000000",
+      ]) {
+        expect(lines).toContain(line);
+      }
+    } finally {
+      expect(await gateway.stop()).toBe(0);
+    }
+  },
+);
+
 /** A provider that speaks TLS under a name that only the proxy knows, and the proxy. */
 async function startBehindProxy() {
   const { key, foreignCert, ca } = certificates as NonNullable<typeof certificates>;
