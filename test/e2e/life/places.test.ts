@@ -3,36 +3,15 @@ import { chmodSync, chownSync, constants, mkdirSync, mkdtempSync, readdirSync, r
 import { networkInterfaces, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { commandLine } from "../../support/gateway.ts";
+import { bootstrapKey as key, serveProcess } from "../../support/serve-process.ts";
 import { until } from "../../support/until.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "modelgate-test-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
-const key = "sk-mg-e2etest1-0123456789abcdef0123456789abcdef";
 const nobody = 65_534;
 
-/** A gateway in the environment of these variables alone. */
 function serve(prefix: readonly string[], env: Record<string, string>) {
-  const child = Bun.spawn([...prefix, ...commandLine(), "serve"], {
-    cwd: folder,
-    env: {
-      PATH: process.env.PATH ?? "",
-      HOME: folder,
-      PORT: "0",
-      LOG_LEVEL: "error",
-      MODELGATE_BOOTSTRAP_KEY: key,
-      FREE_TOKENS_PER_DAY: "1000000",
-      ...env,
-    },
-    stdout: "pipe",
-    stderr: "pipe",
-    timeout: 120_000,
-  });
-  let said = "";
-  void (async () => {
-    const decoder = new TextDecoder();
-    for await (const piece of child.stdout) said += decoder.decode(piece, { stream: true });
-  })();
-  return { child, said: () => said, complaint: new Response(child.stderr).text() };
+  return serveProcess(prefix, { HOME: folder, ...env }, folder);
 }
 
 async function ask(origin: string): Promise<number> {

@@ -5,34 +5,18 @@ import { join } from "node:path";
 import { expectError } from "../../support/expect-error.ts";
 import { commandLine } from "../../support/gateway.ts";
 import { startInProcess } from "../../support/in-process.ts";
+import { bootstrapKey as key, serveProcess } from "../../support/serve-process.ts";
 import { until } from "../../support/until.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "modelgate-test-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
-const key = "sk-mg-e2etest1-0123456789abcdef0123456789abcdef";
 
 /** Runs `serve` on a home, with files of this many kilobytes at the most: what a full disk is like. */
 function serveOn(home: string, fileKilobytesMax?: number) {
   const limits = fileKilobytesMax === undefined ? "" : `ulimit -f ${fileKilobytesMax}; `;
-  const env = { PATH: process.env.PATH ?? "", HOME: folder, MODELGATE_HOME: home, PORT: "0", LOG_LEVEL: "error" };
-  const child = Bun.spawn(["bash", "-c", `${limits}exec "$@"`, "bash", ...commandLine(), "serve"], {
-    env: {
-      ...env,
-      MODELGATE_BOOTSTRAP_KEY: key,
-      REQUESTS_PER_MINUTE: "1000000",
-      TOKENS_PER_MINUTE: "1000000000",
-      FREE_TOKENS_PER_DAY: "1000000000",
-    },
-    stdout: "pipe",
-    stderr: "pipe",
-    timeout: 120_000,
-  });
-  let said = "";
-  void (async () => {
-    const decoder = new TextDecoder();
-    for await (const piece of child.stdout) said += decoder.decode(piece, { stream: true });
-  })();
-  return { child, said: () => said, complaint: new Response(child.stderr).text() };
+  const prefix = ["bash", "-c", `${limits}exec "$@"`, "bash"];
+  const wide = { REQUESTS_PER_MINUTE: "1000000", TOKENS_PER_MINUTE: "1000000000" };
+  return serveProcess(prefix, { HOME: folder, MODELGATE_HOME: home, ...wide });
 }
 
 async function refusedOn(home: string, fileKilobytesMax?: number) {
