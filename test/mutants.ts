@@ -13,7 +13,6 @@ interface Mutant extends Edit {
 }
 
 const calls = "src/kernel/normalize/tool-calls.ts";
-const answer = "src/kernel/normalize/answer.ts";
 const form = "src/kernel/upstream/answer-form.ts";
 const upstream = "src/kernel/upstream/upstream.ts";
 const chat = "src/protocols/openai/chat.ts";
@@ -112,8 +111,8 @@ const mutants: readonly Mutant[] = [
     from: "!(isCut && other.isCut) &&",
     to: "",
   },
-  { name: "ids are given out twice", file: calls, from: "|| this.#sentIds.has(id)", to: "" },
-  { name: "ids of a whole answer are given out twice", file: answer, from: "|| ids.has(id)", to: "" },
+  { name: "ids are given out twice", file: calls, from: " && !this.#isTaken(providerId)", to: "" },
+  { name: "ids that count calls are kept", file: calls, from: " && !mayComeAgain(providerId, name)", to: "" },
   {
     name: "figures that are texts are none",
     file: "src/provider/chat.ts",
@@ -122,7 +121,7 @@ const mutants: readonly Mutant[] = [
   },
   {
     name: "ids are given as they came",
-    file: "src/protocols/call-ids.ts",
+    file: "src/lib/call-ids.ts",
     from: "  if (isTaken && (refused",
     to: "  if (charactersMax > 0) return id;\n  if (isTaken && (refused",
   },

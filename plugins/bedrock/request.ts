@@ -9,10 +9,10 @@ import {
   pickSupportedFields,
   readArguments,
 } from "modelgate/plugin";
+import { CallIds } from "../../src/lib/call-ids.ts";
 import { type DataUrl, readMedia } from "../../src/lib/data-url.ts";
 import { SchemaBudget } from "../../src/lib/json-schema.ts";
 import { countSystemMessages, limitMarks, readMark } from "../../src/protocols/cache-marks.ts";
-import { CallIds } from "../../src/protocols/call-ids.ts";
 import { claudeThoughts, strictSchema } from "../../src/protocols/messages/outbound.ts";
 import { nearestEffort, toServiceTier } from "../../src/protocols/openai/request.ts";
 import { getToolResults, readToolChoice, resultWithoutCall, toWholeSchema } from "../../src/protocols/tools.ts";

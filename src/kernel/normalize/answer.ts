@@ -24,10 +24,10 @@ import {
 import { countAudio, getAudio } from "./chat-audio.ts";
 import { ChoiceText, visitBeside } from "./output-text.ts";
 import {
+  AnswerCallIds,
   type AnyToolCall,
   getCallTexts,
   isBrokenCall,
-  makeToolCallId,
   readCallId,
   StreamedCalls,
 } from "./tool-calls.ts";
@@ -78,8 +78,9 @@ export function createAnswerHead(callId: string, model: string, nowMs: number): 
 export function normalizeCompletion(
   raw: ChatCompletion,
   head: AnswerHead,
-  onUnknown?: OnUnknownFinish,
+  { messages, onUnknown }: CompletionOptions = {},
 ): ChatCompletion {
+  const ids = new AnswerCallIds(messages);
   const completion = raw as ChatCompletion & { system_fingerprint?: unknown };
   completion.id = head.id;
   completion.object = "chat.completion";
@@ -89,9 +90,16 @@ export function normalizeCompletion(
   for (let index = 0; index < raw.choices.length; index++) {
     const choice = raw.choices[index] as ChatCompletion["choices"][number] & { logprobs?: unknown };
     choice.finish_reason = judgeChoice(choice, onUnknown);
-    normalizeChoice(choice, index);
+    normalizeChoice(choice, index, ids);
   }
   return completion;
+}
+
+/** Options of {@link normalizeCompletion}. */
+export interface CompletionOptions {
+  /** The conversation that is answered, whose ids of calls are not given once more. */
+  readonly messages?: ChatRequest["messages"];
+  readonly onUnknown?: OnUnknownFinish;
 }
 
 /** Takes a provider's word for the end of an answer that is not known. */
@@ -124,7 +132,11 @@ function hasOutput(written: object): boolean {
   return false;
 }
 
-function normalizeChoice(choice: ChatCompletion["choices"][number] & { logprobs?: unknown }, index: number): void {
+function normalizeChoice(
+  choice: ChatCompletion["choices"][number] & { logprobs?: unknown },
+  index: number,
+  ids: AnswerCallIds,
+): void {
   const { message } = choice;
   choice.index = index;
   choice.logprobs = normalizeLogprobs(choice.logprobs);
@@ -136,19 +148,16 @@ function normalizeChoice(choice: ChatCompletion["choices"][number] & { logprobs?
     delete message.tool_calls;
   } else {
     expectFewCalls(message.tool_calls.length);
-    const ids = new Set<string>();
     const isCut = choice.finish_reason === "length";
     for (const call of message.tool_calls) normalizeToolCall(call, { ids, isCut });
   }
 }
 
-function normalizeToolCall(call: ToolCall, { ids, isCut }: { ids: Set<string>; isCut: boolean }): void {
+function normalizeToolCall(call: ToolCall, { ids, isCut }: { ids: AnswerCallIds; isCut: boolean }): void {
   const { custom }: AnyToolCall = call;
   const [name, text] = getCallTexts(call);
   expectCallName(name);
-  const id = readCallId(call.id);
-  call.id = id === undefined || ids.has(id) ? makeToolCallId() : id;
-  ids.add(call.id);
+  call.id = ids.choose(readCallId(call.id), name);
   if (isRecord(custom)) {
     custom.input = text;
     return;
@@ -240,10 +249,9 @@ interface ChoiceState {
 }
 
 /** Options of {@link StreamNormalizer}. */
-export interface NormalizerOptions {
+export interface NormalizerOptions extends CompletionOptions {
   /** Whether usage is sent in a separate chunk, and in no other. Default false. */
   readonly includeUsage?: boolean;
-  readonly onUnknown?: OnUnknownFinish;
   /** The tools of the request. A tool name that arrives in pieces is recognized by their names. */
   readonly tools?: ChatRequest["tools"];
 }
@@ -257,6 +265,7 @@ export class StreamNormalizer {
   readonly #includeUsage: boolean;
   readonly #onUnknown: OnUnknownFinish | undefined;
   readonly #toolNames: readonly string[];
+  readonly #ids: AnswerCallIds;
   readonly #choices: ChoiceState[] = [];
   /** The last usable report. */
   usage: ChatUsage | undefined;
@@ -265,11 +274,12 @@ export class StreamNormalizer {
   readonly #after: ChunkChoice[] = [];
 
   constructor(head: AnswerHead, usageMeter: UsageMeter, options: NormalizerOptions = {}) {
-    const { includeUsage = false, onUnknown, tools } = options;
+    const { includeUsage = false, messages, onUnknown, tools } = options;
     this.#head = head;
     this.#usageMeter = usageMeter;
     this.#includeUsage = includeUsage;
     this.#onUnknown = onUnknown;
+    this.#ids = new AnswerCallIds(messages);
     this.#toolNames = (tools ?? []).map((tool: AnyToolCall) => getCallTexts(tool)[0]);
   }
 
@@ -418,7 +428,7 @@ export class StreamNormalizer {
       output,
       hasOutput: false,
       finish: undefined,
-      calls: new StreamedCalls(count, this.#toolNames),
+      calls: new StreamedCalls(count, this.#toolNames, this.#ids),
       text: new ChoiceText(),
       count,
     };

@@ -42,26 +42,74 @@ export function fitCallId(id: string, target: CallIdTarget): string {
   return head === "" ? digestOf(id) : `${head}_${digestOf(id)}`;
 }
 
-/** The ids of one request, for a target that wants each once: clients use them again. */
+/** The results of the calls with one id. */
+interface Waiting {
+  /** The answer of the model that has these calls. */
+  readonly answer: number;
+  /** The ids under which the calls are sent. */
+  readonly sentIds: string[];
+  /** How many of them have their results. */
+  answered: number;
+}
+
+/**
+ * The ids of the calls of one conversation, as they are sent. Some servers use their ids again in each answer, or give one to several
+ * calls, and clients return them so. Each call gets an id of its own, and each result the id of the nearest call before it. An id that
+ * is there once stays as {@link fitCallId} has it. The ids of a longer conversation begin with those of a shorter one.
+ *
+ * @example
+ * const ids = new CallIds("messages");
+ * const turn = () => [ids.take("call_0"), ids.takeResult("call_0")];
+ * [turn(), turn()]; // => [["call_0", "call_0"], ["call_0_1", "call_0_1"]]
+ */
 export class CallIds {
-  readonly #target: CallIdTarget;
+  readonly #target: CallIdTarget | undefined;
   readonly #taken = new Set<string>();
   /** Number of times each id was sent. The search for the next free id starts from it. */
   readonly #counts = new Map<string, number>();
+  /** The last calls of each id of the client. */
+  readonly #waiting = new Map<string, Waiting>();
+  #answer = 0;
 
-  constructor(target: CallIdTarget) {
+  /** @param target Absent: it takes ids of any form, and only the calls of one answer need ids of their own. */
+  constructor(target?: CallIdTarget) {
     this.#target = target;
   }
 
+  /** To be called between two answers of the model: calls of one id in the same answer get their results in turn. */
+  beginAnswer(): void {
+    this.#answer++;
+    if (this.#target !== undefined) return;
+    this.#taken.clear();
+    this.#counts.clear();
+  }
+
+  /** The id for the next call. */
   take(clientId: string): string {
-    const plain = fitCallId(clientId, this.#target);
+    const plain = this.#fit(clientId);
     let count = this.#counts.get(plain) ?? 0;
     let id = plain;
     // A name that was made here may have been sent as well: each such one is passed once.
-    for (; this.#taken.has(id); id = fitCallId(`${plain}_${++count}`, this.#target));
+    for (; this.#taken.has(id); id = this.#fit(`${plain}_${++count}`));
     this.#counts.set(plain, count);
     this.#taken.add(id);
+    const waiting = this.#waiting.get(clientId);
+    if (waiting?.answer === this.#answer) waiting.sentIds.push(id);
+    else this.#waiting.set(clientId, { answer: this.#answer, sentIds: [id], answered: 0 });
     return id;
+  }
+
+  /** The id for the next result: that of its call, if there is one. */
+  takeResult(clientId: string): string {
+    const waiting = this.#waiting.get(clientId);
+    if (waiting === undefined) return this.#fit(clientId);
+    const { sentIds, answered } = waiting;
+    waiting.answered = Math.min(answered + 1, sentIds.length - 1);
+    return sentIds[answered] as string;
+  }
+
+  #fit(id: string): string {
+    return this.#target === undefined ? id : fitCallId(id, this.#target);
   }
 }
 
