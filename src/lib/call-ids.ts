@@ -42,6 +42,30 @@ export function fitCallId(id: string, target: CallIdTarget): string {
   return head === "" ? digestOf(id) : `${head}_${digestOf(id)}`;
 }
 
+/** Words of ids that tell nothing, and the number of a call behind one. */
+const idWord = /^(?:call|calls|chatcmpl|ctc|fc|fn|func|function|functions|id|tool|tools|toolu|tooluse|use)(?=\d*$)/i;
+/** A server that makes up ids at random writes more, or more digits. */
+const countedCharactersMax = 3;
+const countedDigitsMax = 4;
+
+/**
+ * Whether a provider may give the same id in another answer: little but a number or the name of the function tells it from others.
+ *
+ * @param name The name of the function that is called.
+ *
+ * @example
+ * mayComeAgain("call_0", "look"); // => true
+ * mayComeAgain("call_d5wg", "look"); // => false
+ */
+export function mayComeAgain(id: string, name: string): boolean {
+  // Kimi's own form: its models are trained on it, and count through the conversation.
+  if (name !== "" && (id.startsWith(`functions.${name}:`) || id.startsWith(`${name}:`))) return false;
+  const pieces = id.replace(name, "").split(/[^a-z0-9]+/i);
+  const telling = pieces.map((piece) => piece.replace(idWord, "")).join("");
+  const isNumber = telling.length <= countedDigitsMax && /^\d*$/.test(telling);
+  return isNumber || telling.length <= countedCharactersMax;
+}
+
 /** The results of the calls with one id. */
 interface Waiting {
   /** The answer of the model that has these calls. */

@@ -4,7 +4,7 @@
  * rule that assigns a delta to its call.
  */
 import { randomText } from "../../contract/index.ts";
-import { fitCallId } from "../../lib/call-ids.ts";
+import { fitCallId, mayComeAgain } from "../../lib/call-ids.ts";
 import { isRecord } from "../../lib/json.ts";
 import { JsonProgress, WholeJson } from "../../lib/json-progress.ts";
 import { ArgumentStream, beginsAsObject } from "../../lib/tool-arguments.ts";
@@ -63,22 +63,6 @@ export class AnswerCallIds {
     const forms = [id, fitCallId(id, "messages"), fitCallId(id, "responses")];
     return forms.some((form) => this.#taken?.has(form));
   }
-}
-
-/** Words of ids that tell nothing, and the number of a call behind one. */
-const idWord = /^(?:call|calls|chatcmpl|ctc|fc|fn|func|function|functions|id|tool|tools|toolu|tooluse|use)(?=\d*$)/i;
-/** A server that makes up ids at random writes more, or more digits. */
-const countedCharactersMax = 3;
-const countedDigitsMax = 4;
-
-/** Whether another answer may have the same id: little but a number or the name of the function tells it from others. */
-function mayComeAgain(id: string, name: string): boolean {
-  // Kimi's own form: its models are trained on it, and count through the conversation.
-  if (name !== "" && (id.startsWith(`functions.${name}:`) || id.startsWith(`${name}:`))) return false;
-  const pieces = id.replace(name, "").split(/[^a-z0-9]+/i);
-  const telling = pieces.map((piece) => piece.replace(idWord, "")).join("");
-  const isNumber = telling.length <= countedDigitsMax && /^\d*$/.test(telling);
-  return isNumber || telling.length <= countedCharactersMax;
 }
 
 /** Reads an id as text; `undefined` if it is absent or empty. */
