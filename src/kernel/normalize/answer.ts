@@ -7,6 +7,7 @@ import { type ChatUsage, GatewayError, toMeters, UpstreamError, withEarlierFigur
 import { isRecord } from "../../lib/json.ts";
 import { completeArguments, decodeArguments } from "../../lib/tool-arguments.ts";
 import {
+  type BesideChoice,
   type ChatChunk,
   type ChatCompletion,
   type ChatRequest,
@@ -224,8 +225,14 @@ export function toChunks(completion: ChatCompletion & { service_tier?: unknown }
   const begun = completion.choices.map(({ message: { role: _, ...delta }, ...choice }, index) => {
     return { index, delta, logprobs: (choice as { logprobs?: unknown }).logprobs } as ChunkChoice;
   });
-  const ended = completion.choices.map(({ finish_reason }, index): ChunkChoice => {
-    return { index, delta: {}, finish_reason: toFinishReason(finish_reason) };
+  const ended = completion.choices.map((choice, index): ChunkChoice => {
+    const { finish_reason: finish, stop_sequence: stop }: typeof choice & BesideChoice = choice;
+    return {
+      index,
+      delta: {},
+      finish_reason: toFinishReason(finish),
+      ...(stop !== undefined && { stop_sequence: stop }),
+    };
   });
   const usage = completion.usage ? [{ choices: [], usage: completion.usage }] : [];
   return [{ choices: begun, ...(typeof tier === "string" && { service_tier: tier }) }, { choices: ended }, ...usage];
@@ -403,6 +410,7 @@ export class StreamNormalizer {
   #end(choice: ChunkChoice): void {
     this.#after.push({ ...choice, delta: {}, logprobs: null });
     choice.finish_reason = null;
+    delete choice.stop_sequence;
   }
 
   #onText(text: string, choice: ChoiceOutput): void {

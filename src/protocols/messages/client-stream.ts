@@ -42,7 +42,7 @@ export class MessagesStream {
   readonly #laterTexts: string[] = [];
   readonly #laterDetails: object[] = [];
   readonly #refusal: string[] = [];
-  #ended: Pick<ChunkChoice, "finish_reason"> = {};
+  #ended: Pick<ChunkChoice, "finish_reason" | "stop_sequence"> = {};
   #usage: ChatUsage | undefined;
   #tier: unknown;
 

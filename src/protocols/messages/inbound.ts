@@ -3,7 +3,15 @@ import { type ChatUsage, GatewayError, quoteValue, UpstreamError } from "../../c
 import { fitCallId } from "../../lib/call-ids.ts";
 import { isRecord, JsonTexts } from "../../lib/json.ts";
 import { carryArguments } from "../../lib/tool-arguments.ts";
-import type { ChatCompletion, ChatRequest, ContentPart, Message, ResponseFormat, Tool } from "../../provider/index.ts";
+import type {
+  BesideChoice,
+  ChatCompletion,
+  ChatRequest,
+  ContentPart,
+  Message,
+  ResponseFormat,
+  Tool,
+} from "../../provider/index.ts";
 import { type AssistantTurn, Conversation, type MarkedPart, toContent } from "../conversation.ts";
 import {
   findForeignDetails,
@@ -737,15 +745,16 @@ export function toMessagesUsage(usage: ChatUsage | null | undefined, tier?: unkn
 
 /** End of an answer. */
 interface End {
-  choice: { finish_reason?: string | null; stop_reason?: unknown };
+  choice: { finish_reason?: string | null } & BesideChoice;
   refusal: string;
   hasCalls: boolean;
 }
 
-/** Why the model stopped. Some providers tell the stop sequence in `stop_reason`; OpenAI's protocol has no place for it. */
+/** Why the model stopped. That it was at a stop sequence is said only where it is known at which one. */
 export function toEnding({ choice, refusal, hasCalls }: End, { stopSequences }: MessagesPlan): MessagesEnding {
-  const { finish_reason: finish, stop_reason: stop } = choice;
-  const sequence = stopSequences.find((one) => one === stop);
+  const { finish_reason: finish, stop_sequence: stop } = choice;
+  const isOnly = stop === true && stopSequences.length === 1;
+  const sequence = isOnly ? stopSequences[0] : stopSequences.find((one) => one === stop);
   if (refusal !== "" || finish === "content_filter") {
     const details = { type: "refusal", category: null, explanation: refusal } as const;
     return { stop_reason: "refusal", stop_sequence: null, ...(refusal !== "" && { stop_details: details }) };

@@ -101,45 +101,52 @@ function toInput(turns: readonly Turn[]): object[] {
   return [{ role: "user", content: "Hi" }, ...items];
 }
 
-type Json = Record<string, never> & { [field: string]: Json };
+/** What a call or its result has in one of the protocols. */
+interface Wire {
+  type?: string;
+  id?: string;
+  tool_use_id?: string;
+  call_id?: string;
+  input?: { n: number };
+  arguments?: string;
+  output?: string;
+  content?: string | Wire[];
+  text?: string;
+  toolUse?: { toolUseId: string; input: { n: number } };
+  toolResult?: { toolUseId: string; content: { text: string }[] };
+  functionCall?: { args: { n: number } };
+  functionResponse?: { response: { output: string } };
+}
 
 /** What a provider is sent: calls by number and results by their text, each with its id, in their order. */
 type Sent = { id: string; number: number; isResult: boolean }[];
 
+const called = (id: unknown, number: unknown) => ({ id: String(id), number: Number(number), isResult: false });
+const answered = (id: unknown, text: unknown) => ({ id: String(id), number: Number(text), isResult: true });
+
 const warn = () => undefined;
 const row: Model = { ...plainModel, contextTokens: 200_000, outputTokensMax: 1000 };
 
-function readBlocks(messages: Json[]): Sent {
-  return messages.flatMap(({ content }) =>
-    (Array.isArray(content) ? (content as Json[]) : []).flatMap((block) => {
-      if ((block.type as unknown) === "tool_use")
-        return [{ id: String(block.id), number: Number(block.input?.n), isResult: false }];
-      if ((block.type as unknown) !== "tool_result") return [];
-      const given = block.content as unknown as string | { text: string }[];
-      const text = typeof given === "string" ? given : (given[0]?.text ?? "");
-      return [{ id: String(block.tool_use_id), number: Number(text), isResult: true }];
-    }),
-  );
+function readBlocks(messages: readonly Wire[]): Sent {
+  const blocks = messages.flatMap(({ content }) => (Array.isArray(content) ? content : []));
+  return blocks.flatMap((block): Sent => {
+    if (block.type === "tool_use") return [called(block.id, block.input?.n)];
+    if (block.type !== "tool_result") return [];
+    return [answered(block.tool_use_id, Array.isArray(block.content) ? block.content[0]?.text : block.content)];
+  });
 }
 
-function readItems(items: Json[]): Sent {
-  return items.flatMap(({ type, call_id: id, arguments: text, output }) => {
-    if ((type as unknown) === "function_call")
-      return [{ id: String(id), number: JSON.parse(String(text)).n as number, isResult: false }];
-    return (type as unknown) === "function_call_output"
-      ? [{ id: String(id), number: Number(output), isResult: true }]
-      : [];
+function readItems(items: readonly Wire[]): Sent {
+  return items.flatMap(({ type, call_id: id, arguments: text, output }): Sent => {
+    if (type === "function_call") return [called(id, JSON.parse(String(text)).n)];
+    return type === "function_call_output" ? [answered(id, output)] : [];
   });
 }
 
 function readChat(messages: readonly Message[]): Sent {
   return messages.flatMap(({ tool_calls: calls, tool_call_id: id, content }) => [
-    ...(calls ?? []).map((call) => ({
-      id: call.id,
-      number: JSON.parse(call.function.arguments).n as number,
-      isResult: false,
-    })),
-    ...(id === undefined || id === null ? [] : [{ id, number: Number(content), isResult: true }]),
+    ...(calls ?? []).map((call) => called(call.id, JSON.parse(call.function.arguments).n)),
+    ...(typeof id === "string" ? [answered(id, content)] : []),
   ]);
 }
 
@@ -148,18 +155,10 @@ const targets: Record<string, (request: ChatRequest) => Sent | Promise<Sent>> = 
   messages: (request) => readBlocks(toMessagesBody(request, modelOf("famC-haiku-4-5"), warn).body.messages as never),
   converse: (request) => {
     const { body } = toConverse(request, { model: row, fetched: new Map(), warn });
-    const blocks = body.messages.flatMap(({ content }) => content) as Json[];
+    const blocks = body.messages.flatMap(({ content }) => content as Wire[]);
     return blocks.flatMap(({ toolUse, toolResult }) => [
-      ...(toolUse ? [{ id: String(toolUse.toolUseId), number: Number(toolUse.input?.n), isResult: false }] : []),
-      ...(toolResult
-        ? [
-            {
-              id: String(toolResult.toolUseId),
-              number: Number((toolResult.content as never)[0]["text"]),
-              isResult: true,
-            },
-          ]
-        : []),
+      ...(toolUse ? [called(toolUse.toolUseId, toolUse.input.n)] : []),
+      ...(toolResult ? [answered(toolResult.toolUseId, toolResult.content[0]?.text)] : []),
     ]);
   },
   async responses(request) {
@@ -170,7 +169,7 @@ const targets: Record<string, (request: ChatRequest) => Sent | Promise<Sent>> = 
       { ...row, endpoint: "responses" },
     );
     await withResponsesEndpoint(() => Promise.reject(new Error("Not asked for")), {}, false)(call);
-    return readItems(asked[0]?.body.input as Json[]);
+    return readItems(asked[0]?.body.input as Wire[]);
   },
   openai: ({ messages }) => readChat(toMessages(messages, { callIds: "openai" })),
   mistral: ({ messages }) => readChat(toMessages(messages, { callIds: "mistral" })),
@@ -204,11 +203,11 @@ describe.each(Object.keys(clients))("a history of %s that has ids of calls again
     const property = fc.property(history, (turns) => {
       const around = { model: row, signatures: new Map<string, string>(), fetched: new Map(), warn };
       const { contents } = toContents(toRequest(turns), around);
-      const parts = contents.flatMap((one) => one.parts as unknown as Json[]);
-      const called = parts.flatMap(({ functionCall: one }) => (one ? [Number(one.args?.n)] : []));
-      const results = parts.flatMap(({ functionResponse: one }) => (one ? [Number(one.response?.output)] : []));
-      expect([called, results]).toEqual([called, called]);
-      expect(called).toHaveLength(countOf(turns));
+      const parts = contents.flatMap((one) => one.parts as unknown as Wire[]);
+      const made = parts.flatMap(({ functionCall: one }) => (one ? [one.args.n] : []));
+      const results = parts.flatMap(({ functionResponse: one }) => (one ? [Number(one.response.output)] : []));
+      expect(results).toEqual(made);
+      expect(made).toHaveLength(countOf(turns));
     });
     fc.assert(property, { numRuns: rounds(60, 3000) });
   });
@@ -241,7 +240,7 @@ describe("a history that is passed through", () => {
       const request: NativeRequest = { body: { max_tokens: 9, ...toMessagesHistory(turns) }, headers: {} };
       const { call, asked } = fakeCall(request, { json: { content: [] } }, row);
       await messages?.(call);
-      return readBlocks(asked[0]?.body.messages as Json[]);
+      return readBlocks(asked[0]?.body.messages as Wire[]);
     };
     await fc.assert(property(send), { numRuns: rounds(60, 3000) });
   });
@@ -251,7 +250,7 @@ describe("a history that is passed through", () => {
     const send = async (turns: readonly Turn[]) => {
       const { call, asked } = fakeCall({ body: { input: toInput(turns) }, headers: {} }, { json: { output: [] } }, row);
       await responses?.(call);
-      return readItems(asked[0]?.body.input as Json[]);
+      return readItems(asked[0]?.body.input as Wire[]);
     };
     await fc.assert(property(send), { numRuns: rounds(60, 3000) });
   });
