@@ -304,10 +304,10 @@ function dropFields(holder: Record<string, unknown>, { drop }: ChatOptions): voi
 }
 
 /**
- * The fields in which servers say what a choice was stopped at, as a text: those that hand on what Claude says, vLLM, SGLang and
- * llama.cpp. A token's number and the word of another reason are no stop sequence of the request.
+ * The fields in which servers say what a choice was stopped at, as a text: those that hand on what Claude says, vLLM and SGLang. A
+ * token's number and the word of another reason are no stop sequence of the request.
  */
-const stopFields = ["stop_sequence", "stop_reason", "matched_stop", "stopping_word"] as const;
+const stopFields = ["stop_sequence", "stop_reason", "matched_stop"] as const;
 
 /**
  * Puts the reason of a choice to finish in OpenAI's words, as far as it is known, and the stop sequence into the one field for it.
