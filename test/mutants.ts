@@ -131,7 +131,7 @@ const mutants: readonly Mutant[] = [
     name: "calls of one id get the result of the last",
     test: repeatedCallIds,
     file: "src/lib/call-ids.ts",
-    from: "Math.min(answered + 1, sentIds.length - 1)",
+    from: "Math.min(waiting.answered++, sentIds.length - 1)",
     to: "sentIds.length - 1",
   },
   {

@@ -87,7 +87,7 @@ export function toConverse(requested: ChatRequest & { service_tier?: unknown }, 
     toolConfig,
     outputConfig: isPlain ? undefined : { effort: thinking.effort, textFormat },
     additionalModelRequestFields: hasFields ? thinking.fields : undefined,
-    // Of one sequence the reason to stop says enough.
+    // The reason to stop says enough where there is one sequence.
     additionalModelResponseFieldPaths: isClaude(model) && stops.length > 1 ? ["/stop_sequence"] : undefined,
     serviceTier: tier === undefined ? undefined : { type: tier },
   };

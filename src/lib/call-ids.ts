@@ -66,13 +66,13 @@ export function mayComeAgain(id: string, name: string): boolean {
   return isNumber || telling.length <= countedCharactersMax;
 }
 
-/** The results of the calls with one id. */
+/** The last calls of one id of the client. */
 interface Waiting {
   /** The answer of the model that has these calls. */
   readonly answer: number;
   /** The ids under which the calls are sent. */
   readonly sentIds: string[];
-  /** How many of them have their results. */
+  /** How many results came. */
   answered: number;
 }
 
@@ -127,9 +127,8 @@ export class CallIds {
   takeResult(clientId: string): string {
     const waiting = this.#waiting.get(clientId);
     if (waiting === undefined) return this.#fit(clientId);
-    const { sentIds, answered } = waiting;
-    waiting.answered = Math.min(answered + 1, sentIds.length - 1);
-    return sentIds[answered] as string;
+    const { sentIds } = waiting;
+    return sentIds[Math.min(waiting.answered++, sentIds.length - 1)] as string;
   }
 
   #fit(id: string): string {

@@ -128,8 +128,8 @@ export class Conversation {
   /** A call that waits for its result: one with an id that others have, otherwise the oldest. */
   findOpenCall(): { readonly id: string; readonly path: string; readonly isRepeated: boolean } | undefined {
     const open = [...this.#open];
-    const found = open.find(({ isRepeated }) => isRepeated) ?? open[0];
-    return found && { id: found.call.id, path: found.path, isRepeated: found.isRepeated };
+    const first = open.find(({ isRepeated }) => isRepeated) ?? open[0];
+    return first && { id: first.call.id, path: first.path, isRepeated: first.isRepeated };
   }
 
   toMessages(): Message[] {

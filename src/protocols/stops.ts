@@ -70,16 +70,16 @@ export async function withStops<Event>(
 
 /** The stop sequence that is complete first, as a model meets them, and where it begins. */
 function findStop(text: string, stops: readonly string[]): { stop: string; start: number } | undefined {
-  let found: { stop: string; start: number } | undefined;
+  let match: { stop: string; start: number } | undefined;
   let foundEnd = Number.POSITIVE_INFINITY;
   for (const stop of stops) {
     const place = text.indexOf(stop);
     const end = place + stop.length;
-    if (place < 0 || end > foundEnd || (end === foundEnd && found !== undefined && place > found.start)) continue;
-    found = { stop, start: place };
+    if (place < 0 || end > foundEnd || (end === foundEnd && match !== undefined && place > match.start)) continue;
+    match = { stop, start: place };
     foundEnd = end;
   }
-  return found;
+  return match;
 }
 
 /** Where a stop sequence may have begun that the text does not hold in full yet; its length if nowhere. */
@@ -94,10 +94,10 @@ function findBeginning(text: string, stop: string): number {
 function stopCompletion(completion: ChatCompletion, stops: readonly string[]): ChatCompletion {
   for (const choice of completion.choices) {
     const { content } = choice.message;
-    const found = typeof content === "string" ? findStop(content, stops) : undefined;
-    if (found === undefined) continue;
-    choice.message.content = (content as string).slice(0, found.start);
-    Object.assign(choice, { finish_reason: "stop", stop_sequence: found.stop });
+    const match = typeof content === "string" ? findStop(content, stops) : undefined;
+    if (match === undefined) continue;
+    choice.message.content = (content as string).slice(0, match.start);
+    Object.assign(choice, { finish_reason: "stop", stop_sequence: match.stop });
     delete choice.message.tool_calls;
   }
   return completion;
@@ -126,11 +126,11 @@ function stopChoice(choice: ChunkChoice, before: string, stops: readonly string[
   const delta = choice.delta ?? {};
   const content = typeof delta.content === "string" ? delta.content : "";
   const text = before + content;
-  const found = findStop(text, stops);
-  if (found !== undefined) {
-    choice.delta = { content: text.slice(0, found.start) };
+  const match = findStop(text, stops);
+  if (match !== undefined) {
+    choice.delta = { content: text.slice(0, match.start) };
     choice.finish_reason = "stop";
-    choice.stop_sequence = found.stop;
+    choice.stop_sequence = match.stop;
     return undefined;
   }
   const isLast = Boolean(choice.finish_reason || delta.tool_calls);

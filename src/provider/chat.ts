@@ -274,7 +274,7 @@ export interface ToolCallDelta {
   custom?: { name?: string; input?: string };
 }
 
-/** What a choice says that OpenAI's protocol has no place for. Clients of that protocol are not sent it. */
+/** Facts of a choice that OpenAI's protocol has no place for. Its clients are not sent them. */
 export interface BesideChoice {
   /** The stop sequence of the request that ended the choice; `true`: one of them, without a word on which. Absent: not known. */
   stop_sequence?: string | true;
