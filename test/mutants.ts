@@ -13,7 +13,6 @@ interface Mutant extends Edit {
 }
 
 const calls = "src/kernel/normalize/tool-calls.ts";
-const answer = "src/kernel/normalize/answer.ts";
 const form = "src/kernel/upstream/answer-form.ts";
 const upstream = "src/kernel/upstream/upstream.ts";
 const chat = "src/protocols/openai/chat.ts";
@@ -26,6 +25,8 @@ const imperfectServers = "test/integration/providers/imperfect-servers.test.ts";
 const usagePlaces = "test/integration/providers/usage-places.test.ts";
 const passedRepairs = "test/integration/providers/passed-repairs.test.ts";
 const streamedCalls = "test/unit/kernel/normalize/streamed-calls.test.ts";
+const answerCallIds = "test/unit/kernel/normalize/answer-call-ids.test.ts";
+const repeatedCallIds = "test/unit/protocols/repeated-call-ids.test.ts";
 const simulation = "test/integration/ledger/simulation.test.ts";
 
 const mutants: readonly Mutant[] = [
@@ -112,8 +113,27 @@ const mutants: readonly Mutant[] = [
     from: "!(isCut && other.isCut) &&",
     to: "",
   },
-  { name: "ids are given out twice", file: calls, from: "|| this.#sentIds.has(id)", to: "" },
-  { name: "ids of a whole answer are given out twice", file: answer, from: "|| ids.has(id)", to: "" },
+  {
+    name: "ids are given out twice",
+    test: answerCallIds,
+    file: calls,
+    from: " && !this.#isTaken(providerId)",
+    to: "",
+  },
+  {
+    name: "ids that count calls are kept",
+    test: answerCallIds,
+    file: calls,
+    from: " && !mayComeAgain(providerId, name)",
+    to: "",
+  },
+  {
+    name: "calls of one id get the result of the last",
+    test: repeatedCallIds,
+    file: "src/lib/call-ids.ts",
+    from: "Math.min(waiting.answered++, sentIds.length - 1)",
+    to: "sentIds.length - 1",
+  },
   {
     name: "figures that are texts are none",
     file: "src/provider/chat.ts",
@@ -122,7 +142,7 @@ const mutants: readonly Mutant[] = [
   },
   {
     name: "ids are given as they came",
-    file: "src/protocols/call-ids.ts",
+    file: "src/lib/call-ids.ts",
     from: "  if (isTaken && (refused",
     to: "  if (charactersMax > 0) return id;\n  if (isTaken && (refused",
   },

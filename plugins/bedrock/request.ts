@@ -9,10 +9,10 @@ import {
   pickSupportedFields,
   readArguments,
 } from "modelgate/plugin";
+import { CallIds } from "../../src/lib/call-ids.ts";
 import { type DataUrl, readMedia } from "../../src/lib/data-url.ts";
 import { SchemaBudget } from "../../src/lib/json-schema.ts";
 import { countSystemMessages, limitMarks, readMark } from "../../src/protocols/cache-marks.ts";
-import { CallIds } from "../../src/protocols/call-ids.ts";
 import { claudeThoughts, strictSchema } from "../../src/protocols/messages/outbound.ts";
 import { nearestEffort, toServiceTier } from "../../src/protocols/openai/request.ts";
 import { getToolResults, readToolChoice, resultWithoutCall, toWholeSchema } from "../../src/protocols/tools.ts";
@@ -87,6 +87,8 @@ export function toConverse(requested: ChatRequest & { service_tier?: unknown }, 
     toolConfig,
     outputConfig: isPlain ? undefined : { effort: thinking.effort, textFormat },
     additionalModelRequestFields: hasFields ? thinking.fields : undefined,
+    // The reason to stop says enough where there is one sequence.
+    additionalModelResponseFieldPaths: isClaude(model) && stops.length > 1 ? ["/stop_sequence"] : undefined,
     serviceTier: tier === undefined ? undefined : { type: tier },
   };
   return { body, reading };

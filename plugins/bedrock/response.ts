@@ -1,9 +1,9 @@
 import { type AnswerUsage, type ChatCompletion, isRecord, UpstreamError } from "modelgate/plugin";
 import type { ChatUsage } from "../../src/contract/index.ts";
-import { parseShape } from "../../src/lib/parse-shape.ts";
+import { type ParsedShape, parseShape } from "../../src/lib/parse-shape.ts";
 import { claudeThoughts } from "../../src/protocols/messages/outbound.ts";
 import { FenceStripper, toInput } from "../../src/protocols/messages/provider-stream.ts";
-import { type ToolCall, toFigures, toFinishReason } from "../../src/provider/index.ts";
+import { type BesideChoice, type ToolCall, toFigures, toFinishReason } from "../../src/provider/index.ts";
 import type { Reading } from "./request.ts";
 
 const reasoningShape = { reasoningText: { text: "string", signature: "string" }, redactedContent: "string" } as const;
@@ -15,9 +15,13 @@ const blockShape = {
 const answerShape = {
   output: { message: { content: [blockShape] } },
   stopReason: "string",
+  additionalModelResponseFields: { stop_sequence: "string" },
   usage: {},
   serviceTier: { type: "string" },
 } as const;
+
+/** How an answer, or the event at the end of a stream, says why it ended. */
+type Ending = Pick<ParsedShape<typeof answerShape>, "stopReason" | "additionalModelResponseFields">;
 
 /** Converts reasoning to a detail of the answer, with its signature: the client sends the detail back later. */
 export function toDetail(thought: { text?: string; signature?: string; data?: string }, index: number) {
@@ -29,6 +33,11 @@ export function toDetail(thought: { text?: string; signature?: string; data?: st
 /** Returns the service tier that made an answer, by OpenAI's name. */
 export function toTier(tier: unknown): { service_tier?: string } {
   return isRecord(tier) && typeof tier.type === "string" ? { service_tier: tier.type } : {};
+}
+
+/** Returns the stop sequence that ended an answer: Claude says which one where it is asked for it. */
+export function toStopSequence({ stopReason, additionalModelResponseFields: fields }: Ending): BesideChoice {
+  return stopReason === "stop_sequence" ? { stop_sequence: fields?.stop_sequence || true } : {};
 }
 
 /** Translates an answer. @throws {UpstreamError} `bad_response` when the answer is not from Converse. */
@@ -71,7 +80,7 @@ export function fromConverse(answer: unknown, reading: Reading, nowMs: number): 
     object: "chat.completion",
     created: Math.floor(nowMs / 1000),
     model: "",
-    choices: [{ index: 0, message, finish_reason: finish }],
+    choices: [{ index: 0, message, finish_reason: finish, ...toStopSequence(answer) }],
     ...(usage && { usage }),
     ...toTier(answer.serviceTier),
   } as ChatCompletion;

@@ -7,12 +7,12 @@ import {
   UpstreamError,
 } from "modelgate/plugin";
 import type { ChatUsage } from "../../src/contract/index.ts";
-import { parseShape } from "../../src/lib/parse-shape.ts";
+import { type ParsedShape, parseShape } from "../../src/lib/parse-shape.ts";
 import { FenceStripper } from "../../src/protocols/messages/provider-stream.ts";
 import { type ChunkChoice, toAnswerText, toFinishReason } from "../../src/provider/index.ts";
 import { readStreamError } from "./errors.ts";
 import type { Reading } from "./request.ts";
-import { toDetail, toTier, toUsage } from "./response.ts";
+import { toDetail, toStopSequence, toTier, toUsage } from "./response.ts";
 
 const eventShape = {
   contentBlockIndex: "any",
@@ -23,6 +23,7 @@ const eventShape = {
     reasoningContent: { text: "string", signature: "string", redactedContent: "string" },
   },
   stopReason: "string",
+  additionalModelResponseFields: { stop_sequence: "string" },
   usage: {},
   serviceTier: { type: "string" },
 } as const;
@@ -76,7 +77,7 @@ export class ConverseStream implements ChatStream<ServerEvent> {
     else if (event.event === "contentBlockDelta" && value.delta !== undefined)
       this.#grow(value.delta, value.contentBlockIndex);
     else if (event.event === "contentBlockStop") this.#close(value.contentBlockIndex);
-    else if (event.event === "messageStop") this.#stop(value.stopReason);
+    else if (event.event === "messageStop") this.#stop(value);
     else if (event.event === "metadata") this.#report(toUsage(value.usage), value.serviceTier);
     return this.#chunks;
   }
@@ -133,13 +134,14 @@ export class ConverseStream implements ChatStream<ServerEvent> {
     this.#push({ reasoning_details: [toDetail(thought, index)] });
   }
 
-  #stop(reason: string | undefined): void {
+  #stop(event: ParsedShape<typeof eventShape>): void {
     for (const place of [...this.#calls.keys(), undefined]) this.#close(place);
     this.#push({
       content: this.#fences?.flush() ?? (this.#reading.jsonTool === undefined ? "" : (this.#heldText ?? "")),
     });
     this.#isStopped = true;
-    this.#push({}, toFinishReason(reason, this.#callCount > 0));
+    const finish = toFinishReason(event.stopReason, this.#callCount > 0);
+    this.#push({}, { finish_reason: finish, ...toStopSequence(event) });
   }
 
   #report(usage: ChatUsage | undefined, tier: unknown): void {
@@ -166,13 +168,13 @@ export class ConverseStream implements ChatStream<ServerEvent> {
   }
 
   /** Adds a chunk, after the one with the role, unless it says nothing. */
-  #push(delta: ChunkChoice["delta"], finish: ChunkChoice["finish_reason"] = null): void {
+  #push(delta: ChunkChoice["delta"], ending: Omit<ChunkChoice, "index" | "delta"> = { finish_reason: null }): void {
     const { role, content, reasoning_content: thought, tool_calls: calls } = delta;
     if (role === undefined && (content === "" || thought === "")) return;
     if (!this.#begun) {
       this.#begun = true;
       this.#push({ role: "assistant", content: calls === undefined ? "" : null, refusal: null });
     }
-    this.#chunks.push({ choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }] });
+    this.#chunks.push({ choices: [{ index: 0, delta, logprobs: null, ...ending }] });
   }
 }

@@ -1,3 +1,4 @@
+import { CallIds } from "../lib/call-ids.ts";
 import type { ContentPart, Message, ToolCall } from "../provider/index.ts";
 
 /** A part of the uniform format, with the cache mark of the block or part that it was. */
@@ -11,12 +12,24 @@ export class AssistantTurn {
   reasoning = "";
   /** Reasoning as its provider sealed it: `reasoning_details` of the uniform format. */
   readonly details: unknown[] = [];
-  readonly results = new Map<string, Message>();
+  readonly results = new Map<ToolCall, Message>();
 
-  /** The message and the results in the order of their calls. Reasoning alone is nothing that a model could go on from. */
+  /**
+   * The message and the results in the order of their calls, each call with an id of its own. Reasoning alone is nothing that a model
+   * could go on from.
+   */
   toMessages(): Message[] {
-    const { parts, calls, reasoning, details } = this;
-    if (parts.length === 0 && calls.length === 0) return [];
+    const { parts, reasoning, details } = this;
+    if (parts.length === 0 && this.calls.length === 0) return [];
+    const ids = new CallIds();
+    const calls: ToolCall[] = [];
+    const results: Message[] = [];
+    for (const call of this.calls) {
+      const id = ids.take(call.id);
+      calls.push(id === call.id ? call : { ...call, id });
+      const result = this.results.get(call);
+      if (result !== undefined) results.push({ ...result, tool_call_id: id });
+    }
     const message: Message = {
       role: "assistant",
       content: toContent(parts) ?? null,
@@ -24,8 +37,26 @@ export class AssistantTurn {
       ...(details.length > 0 && { reasoning_details: details }),
       ...(calls.length > 0 && { tool_calls: calls }),
     };
-    return [message, ...calls.flatMap(({ id }) => this.results.get(id) ?? [])];
+    return [message, ...results];
   }
+}
+
+/** A call that waits for its result. */
+interface OpenCall {
+  readonly turn: AssistantTurn;
+  readonly call: ToolCall;
+  /** Its place in the request. */
+  readonly path: string;
+  /** Whether a call with its id waited when it came. */
+  readonly isRepeated: boolean;
+}
+
+/** The calls of one turn that have the same id. */
+interface OpenCalls {
+  readonly turn: AssistantTurn;
+  readonly calls: OpenCall[];
+  /** How many of them have their results: the first ones. */
+  answered: number;
 }
 
 /**
@@ -41,10 +72,10 @@ export class AssistantTurn {
  */
 export class Conversation {
   readonly #entries: (Message | AssistantTurn)[] = [];
-  /** The turn of each call, by its id. */
-  readonly #turns = new Map<string, AssistantTurn>();
-  /** The places of calls that wait for their results, by id, oldest first. */
-  readonly #open = new Map<string, string>();
+  /** The calls that wait for their results, oldest first. */
+  readonly #open = new Set<OpenCall>();
+  /** The same calls by id and turn. The id of an earlier call that is answered has none. */
+  readonly #openById = new Map<string, OpenCalls[]>();
 
   add(role: "system" | "user", content: string | MarkedPart[]): void {
     this.#entries.push({ role, content });
@@ -62,31 +93,43 @@ export class Conversation {
     return turn;
   }
 
-  /** @returns False when a call with this id waits for its result already. */
-  addCall(turn: AssistantTurn, call: ToolCall, path: string): boolean {
-    if (this.#open.has(call.id)) return false;
+  addCall(turn: AssistantTurn, call: ToolCall, path: string): void {
     turn.calls.push(call);
-    this.#turns.set(call.id, turn);
-    this.#open.set(call.id, path);
-    return true;
+    const turns = this.#openById.get(call.id) ?? [];
+    const open = { turn, call, path, isRepeated: turns.length > 0 };
+    const last = turns.at(-1);
+    if (last?.turn === turn) last.calls.push(open);
+    else turns.push({ turn, calls: [open], answered: 0 });
+    this.#openById.set(call.id, turns);
+    this.#open.add(open);
   }
 
   /** Whether there is an earlier call with this id, answered or not. */
   hasCall(id: string): boolean {
-    return this.#turns.has(id);
+    return this.#openById.has(id);
   }
 
-  /** @returns False when no call with this id waits for its result. */
+  /**
+   * Adds the result of the nearest call with its id. Where an answer has several calls with it, they get their results in turn.
+   *
+   * @returns False when no call with this id waits for its result.
+   */
   addResult(id: string, result: Omit<Message, "role" | "tool_call_id">): boolean {
-    if (!this.#open.delete(id)) return false;
-    this.#turns.get(id)?.results.set(id, { role: "tool", tool_call_id: id, ...result });
+    const turns = this.#openById.get(id) ?? [];
+    const last = turns.at(-1);
+    const open = last?.calls[last.answered++];
+    if (last === undefined || open === undefined) return false;
+    if (last.answered === last.calls.length) turns.pop();
+    this.#open.delete(open);
+    last.turn.results.set(open.call, { role: "tool", tool_call_id: id, ...result });
     return true;
   }
 
-  /** The oldest call that waits for its result. */
-  findOpenCall(): { readonly id: string; readonly path: string } | undefined {
-    const [call] = this.#open;
-    return call && { id: call[0], path: call[1] };
+  /** A call that waits for its result: one with an id that others have, otherwise the oldest. */
+  findOpenCall(): { readonly id: string; readonly path: string; readonly isRepeated: boolean } | undefined {
+    const open = [...this.#open];
+    const first = open.find(({ isRepeated }) => isRepeated) ?? open[0];
+    return first && { id: first.call.id, path: first.path, isRepeated: first.isRepeated };
   }
 
   toMessages(): Message[] {

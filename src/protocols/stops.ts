@@ -40,7 +40,8 @@ function planStops({ stop }: ChatRequest, { max = Number.POSITIVE_INFINITY, blan
 }
 
 /**
- * Sends a request with the stop sequences that the target takes, and ends its answer before the first of the others.
+ * Sends a request with the stop sequences that the target takes, and ends its answer before the first of the others. A choice that is
+ * ended here says by which one.
  *
  * @param send Sends the request. A request whose stop sequences are all taken reaches it as it is.
  *
@@ -77,16 +78,18 @@ async function applyStops<Event>(
   return "push" in answer ? stopStream(answer, here) : stopCompletion(answer, here);
 }
 
-/** Where the stop sequence begins that is complete first, as a model meets them; -1 without one. */
-function findStop(text: string, stops: readonly string[]): number {
-  let [start, foundEnd] = [-1, Number.POSITIVE_INFINITY];
+/** The stop sequence that is complete first, as a model meets them, and where it begins. */
+function findStop(text: string, stops: readonly string[]): { stop: string; start: number } | undefined {
+  let match: { stop: string; start: number } | undefined;
+  let foundEnd = Number.POSITIVE_INFINITY;
   for (const stop of stops) {
     const place = text.indexOf(stop);
     const end = place + stop.length;
-    if (place < 0 || end > foundEnd || (end === foundEnd && place > start)) continue;
-    [start, foundEnd] = [place, end];
+    if (place < 0 || end > foundEnd || (end === foundEnd && match !== undefined && place > match.start)) continue;
+    match = { stop, start: place };
+    foundEnd = end;
   }
-  return start;
+  return match;
 }
 
 /** Where a stop sequence may have begun that the text does not hold in full yet; its length if nowhere. */
@@ -101,10 +104,10 @@ function findBeginning(text: string, stop: string): number {
 function stopCompletion(completion: ChatCompletion, stops: readonly string[]): ChatCompletion {
   for (const choice of completion.choices) {
     const { content } = choice.message;
-    const place = typeof content === "string" ? findStop(content, stops) : -1;
-    if (place < 0) continue;
-    choice.message.content = (content as string).slice(0, place);
-    choice.finish_reason = "stop";
+    const match = typeof content === "string" ? findStop(content, stops) : undefined;
+    if (match === undefined) continue;
+    choice.message.content = (content as string).slice(0, match.start);
+    Object.assign(choice, { finish_reason: "stop", stop_sequence: match.stop });
     delete choice.message.tool_calls;
   }
   return completion;
@@ -133,10 +136,11 @@ function stopChoice(choice: ChunkChoice, before: string, stops: readonly string[
   const delta = choice.delta ?? {};
   const content = typeof delta.content === "string" ? delta.content : "";
   const text = before + content;
-  const place = findStop(text, stops);
-  if (place >= 0) {
-    choice.delta = { content: text.slice(0, place) };
+  const match = findStop(text, stops);
+  if (match !== undefined) {
+    choice.delta = { content: text.slice(0, match.start) };
     choice.finish_reason = "stop";
+    choice.stop_sequence = match.stop;
     return undefined;
   }
   const isLast = Boolean(choice.finish_reason || delta.tool_calls);

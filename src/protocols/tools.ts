@@ -1,4 +1,5 @@
 import { badRequest, type GatewayError } from "../contract/index.ts";
+import { CallIds, type CallIdTarget } from "../lib/call-ids.ts";
 import { isRecord, JsonBoundsError, mapChanged, readJson } from "../lib/json.ts";
 import { carryArguments, completeArguments } from "../lib/tool-arguments.ts";
 import {
@@ -74,7 +75,7 @@ export interface ToolResult {
 
 /**
  * Returns the results of an assistant message's tool calls, one for each call and in the order of the calls, for
- * providers that pair them by position.
+ * providers that pair them by position. Calls with the same id get their results in turn.
  *
  * @param index Index of the assistant message. Its results are the tool messages right after it.
  * @throws {GatewayError} `invalid_request` when a call has no result or two, or a result has no call.
@@ -86,24 +87,66 @@ export interface ToolResult {
  */
 export function getToolResults(messages: readonly Message[], index: number): ToolResult[] {
   const calls = messages[index]?.tool_calls ?? [];
-  const callsById = new Map<string, ToolCall>();
-  for (const call of calls) if (!callsById.has(call.id)) callsById.set(call.id, call);
-  const results = new Map<string, ToolResult>();
+  /** The places of the calls that wait for their results, by id: some servers give one id to several calls. */
+  const waiting = new Map<string, { places: number[]; answered: number }>();
+  for (const [place, { id }] of calls.entries()) {
+    const ofId = waiting.get(id);
+    if (ofId === undefined) waiting.set(id, { places: [place], answered: 0 });
+    else ofId.places.push(place);
+  }
+  const results: ToolResult[] = [];
   for (let next = index + 1; messages[next]?.role === "tool"; next++) {
     const message = messages[next] as Message;
     const id = message.tool_call_id ?? "";
     const param = `messages[${next}].tool_call_id`;
-    const call = callsById.get(id);
-    if (call === undefined) throw resultWithoutCall(param);
-    if (results.has(id)) throw badRequest(`The tool call ${id} has two results, expected one`, param);
-    results.set(id, { call, message, index: next });
+    const ofId = waiting.get(id);
+    if (ofId === undefined) throw resultWithoutCall(param);
+    const place = ofId.places[ofId.answered++];
+    if (place === undefined) throw badRequest(`The tool call ${id} has two results, expected one`, param);
+    results[place] = { call: calls[place] as ToolCall, message, index: next };
   }
   return calls.map(({ id }, position) => {
-    const result = results.get(id);
+    const result = results[position];
     if (result !== undefined) return result;
     const param = `messages[${index}].tool_calls[${position}]`;
     throw badRequest(`The tool call ${id} has no result, expected a tool message with its id right after it`, param);
   });
+}
+
+/**
+ * The messages with an id of its own for each call, and the same one on its result. What needs no change, a message or the whole list,
+ * is passed on, not copied.
+ *
+ * @param target The form of the ids. Absent: any form is taken, and only the calls of one message need ids of their own, because the
+ *   results follow directly after their message.
+ *
+ * @example
+ * const call = { id: "call_0", type: "function", function: { name: "weather", arguments: "{}" } };
+ * const turn = [{ role: "assistant", tool_calls: [call] }, { role: "tool", tool_call_id: "call_0", content: "mild" }];
+ * withCallIds([...turn, ...turn], "responses")[3].tool_call_id; // => "call_0_1"
+ */
+export function withCallIds(messages: readonly Message[], target?: CallIdTarget): readonly Message[] {
+  if (target === undefined && !messages.some(hasRepeatedIds)) return messages;
+  const ids = new CallIds(target);
+  return mapChanged(messages, (message): Message => {
+    const { role, tool_calls: calls, tool_call_id: resultId } = message;
+    if (role !== "assistant" && typeof resultId === "string") {
+      const id = ids.takeResult(resultId);
+      return id === resultId ? message : { ...message, tool_call_id: id };
+    }
+    if (!calls?.length) return message;
+    ids.beginAnswer();
+    const named = mapChanged(calls, (call) => {
+      const id = ids.take(call.id);
+      return id === call.id ? call : { ...call, id };
+    });
+    return named === calls ? message : { ...message, tool_calls: [...named] };
+  });
+}
+
+function hasRepeatedIds({ tool_calls: calls }: Message): boolean {
+  if (!calls || calls.length < 2) return false;
+  return new Set(calls.map(({ id }) => id)).size < calls.length;
 }
 
 /**

@@ -274,8 +274,14 @@ export interface ToolCallDelta {
   custom?: { name?: string; input?: string };
 }
 
+/** Facts of a choice that OpenAI's protocol has no place for. Its clients are not sent them. */
+export interface BesideChoice {
+  /** The stop sequence of the request that ended the choice; `true`: one of them, without a word on which. Absent: not known. */
+  stop_sequence?: string | true;
+}
+
 /** One piece of a choice in a stream. A reason to finish may be the provider's own word: the kernel reads it. */
-export interface ChunkChoice {
+export interface ChunkChoice extends BesideChoice {
   index: number;
   delta: {
     role?: "assistant";

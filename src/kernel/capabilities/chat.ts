@@ -247,7 +247,10 @@ export const chatCapability: CapabilityHandler<"chat"> = {
     if ("readUsage" in opened) return sendPassthrough(kernel, run, opened);
     const head = createAnswerHead(id, run.publicName, openedAt);
     if (opened.completion !== undefined && sink === undefined) {
-      const completion = normalizeCompletion(opened.completion, head, (word) => reportUnknownFinish(kernel, run, word));
+      const completion = normalizeCompletion(opened.completion, head, {
+        messages: run.request.messages,
+        onUnknown: (word) => reportUnknownFinish(kernel, run, word),
+      });
       return finishCompletion(kernel, run, completion);
     }
     await streamChunks(kernel, run, opened, head);
@@ -388,6 +391,7 @@ async function streamChunks(
   const includeUsage = request.stream_options?.include_usage === true;
   const normalizer = new StreamNormalizer(head, usageMeter, {
     includeUsage,
+    messages: request.messages,
     onUnknown: (word) => reportUnknownFinish(kernel, run, word),
     tools: request.tools,
   });

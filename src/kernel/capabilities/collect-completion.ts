@@ -1,6 +1,7 @@
 import { UpstreamError } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
 import type {
+  BesideChoice,
   ChatChunk,
   ChatCompletion,
   ChatRequest,
@@ -14,7 +15,7 @@ import { UsageMeter } from "../normalize/usage-meter.ts";
 import { type BatchReader, pump } from "../streaming.ts";
 
 /** A choice that is put together of its pieces. */
-type CollectedChoice = ChatCompletion["choices"][number] & { logprobs?: unknown };
+type CollectedChoice = ChatCompletion["choices"][number] & BesideChoice & { logprobs?: unknown };
 
 /**
  * A stream as the completion that it would have been.
@@ -48,7 +49,8 @@ export async function collectCompletion(
   };
 }
 
-function addChoice(choices: CollectedChoice[], { index, delta, logprobs, finish_reason: finish }: ChunkChoice): void {
+function addChoice(choices: CollectedChoice[], { index, delta, logprobs, ...ending }: ChunkChoice): void {
+  const { finish_reason: finish, stop_sequence: stop } = ending;
   choices[index] ??= { index, message: { role: "assistant", content: null }, finish_reason: null };
   const choice = choices[index];
   const message: Record<string, unknown> & { tool_calls?: ToolCall[] } = choice.message;
@@ -59,4 +61,5 @@ function addChoice(choices: CollectedChoice[], { index, delta, logprobs, finish_
   }
   if (isRecord(logprobs)) choice.logprobs = joinPieces(choice.logprobs, logprobs);
   choice.finish_reason = finish ?? choice.finish_reason;
+  if (stop !== undefined) choice.stop_sequence = stop;
 }

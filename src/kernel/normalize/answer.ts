@@ -7,6 +7,7 @@ import { type ChatUsage, GatewayError, toMeters, UpstreamError, withEarlierFigur
 import { isRecord } from "../../lib/json.ts";
 import { completeArguments, decodeArguments } from "../../lib/tool-arguments.ts";
 import {
+  type BesideChoice,
   type ChatChunk,
   type ChatCompletion,
   type ChatRequest,
@@ -24,10 +25,10 @@ import {
 import { countAudio, getAudio } from "./chat-audio.ts";
 import { ChoiceText, visitBeside } from "./output-text.ts";
 import {
+  AnswerCallIds,
   type AnyToolCall,
   getCallTexts,
   isBrokenCall,
-  makeToolCallId,
   readCallId,
   StreamedCalls,
 } from "./tool-calls.ts";
@@ -78,8 +79,9 @@ export function createAnswerHead(callId: string, model: string, nowMs: number): 
 export function normalizeCompletion(
   raw: ChatCompletion,
   head: AnswerHead,
-  onUnknown?: OnUnknownFinish,
+  { messages, onUnknown }: CompletionOptions = {},
 ): ChatCompletion {
+  const ids = new AnswerCallIds(messages);
   const completion = raw as ChatCompletion & { system_fingerprint?: unknown };
   completion.id = head.id;
   completion.object = "chat.completion";
@@ -89,9 +91,16 @@ export function normalizeCompletion(
   for (let index = 0; index < raw.choices.length; index++) {
     const choice = raw.choices[index] as ChatCompletion["choices"][number] & { logprobs?: unknown };
     choice.finish_reason = judgeChoice(choice, onUnknown);
-    normalizeChoice(choice, index);
+    normalizeChoice(choice, index, ids);
   }
   return completion;
+}
+
+/** Options of {@link normalizeCompletion}. */
+export interface CompletionOptions {
+  /** The conversation that is answered, whose ids of calls are not given once more. */
+  readonly messages?: ChatRequest["messages"];
+  readonly onUnknown?: OnUnknownFinish;
 }
 
 /** Takes a provider's word for the end of an answer that is not known. */
@@ -124,7 +133,11 @@ function hasOutput(written: object): boolean {
   return false;
 }
 
-function normalizeChoice(choice: ChatCompletion["choices"][number] & { logprobs?: unknown }, index: number): void {
+function normalizeChoice(
+  choice: ChatCompletion["choices"][number] & { logprobs?: unknown },
+  index: number,
+  ids: AnswerCallIds,
+): void {
   const { message } = choice;
   choice.index = index;
   choice.logprobs = normalizeLogprobs(choice.logprobs);
@@ -136,19 +149,16 @@ function normalizeChoice(choice: ChatCompletion["choices"][number] & { logprobs?
     delete message.tool_calls;
   } else {
     expectFewCalls(message.tool_calls.length);
-    const ids = new Set<string>();
     const isCut = choice.finish_reason === "length";
     for (const call of message.tool_calls) normalizeToolCall(call, { ids, isCut });
   }
 }
 
-function normalizeToolCall(call: ToolCall, { ids, isCut }: { ids: Set<string>; isCut: boolean }): void {
+function normalizeToolCall(call: ToolCall, { ids, isCut }: { ids: AnswerCallIds; isCut: boolean }): void {
   const { custom }: AnyToolCall = call;
   const [name, text] = getCallTexts(call);
   expectCallName(name);
-  const id = readCallId(call.id);
-  call.id = id === undefined || ids.has(id) ? makeToolCallId() : id;
-  ids.add(call.id);
+  call.id = ids.choose(readCallId(call.id), name);
   if (isRecord(custom)) {
     custom.input = text;
     return;
@@ -215,8 +225,14 @@ export function toChunks(completion: ChatCompletion & { service_tier?: unknown }
   const begun = completion.choices.map(({ message: { role: _, ...delta }, ...choice }, index) => {
     return { index, delta, logprobs: (choice as { logprobs?: unknown }).logprobs } as ChunkChoice;
   });
-  const ended = completion.choices.map(({ finish_reason }, index): ChunkChoice => {
-    return { index, delta: {}, finish_reason: toFinishReason(finish_reason) };
+  const ended = completion.choices.map((choice, index): ChunkChoice => {
+    const { finish_reason: finish, stop_sequence: stop }: typeof choice & BesideChoice = choice;
+    return {
+      index,
+      delta: {},
+      finish_reason: toFinishReason(finish),
+      ...(stop !== undefined && { stop_sequence: stop }),
+    };
   });
   const usage = completion.usage ? [{ choices: [], usage: completion.usage }] : [];
   return [{ choices: begun, ...(typeof tier === "string" && { service_tier: tier }) }, { choices: ended }, ...usage];
@@ -240,10 +256,9 @@ interface ChoiceState {
 }
 
 /** Options of {@link StreamNormalizer}. */
-export interface NormalizerOptions {
+export interface NormalizerOptions extends CompletionOptions {
   /** Whether usage is sent in a separate chunk, and in no other. Default false. */
   readonly includeUsage?: boolean;
-  readonly onUnknown?: OnUnknownFinish;
   /** The tools of the request. A tool name that arrives in pieces is recognized by their names. */
   readonly tools?: ChatRequest["tools"];
 }
@@ -257,6 +272,7 @@ export class StreamNormalizer {
   readonly #includeUsage: boolean;
   readonly #onUnknown: OnUnknownFinish | undefined;
   readonly #toolNames: readonly string[];
+  readonly #ids: AnswerCallIds;
   readonly #choices: ChoiceState[] = [];
   /** The last usable report. */
   usage: ChatUsage | undefined;
@@ -265,11 +281,12 @@ export class StreamNormalizer {
   readonly #after: ChunkChoice[] = [];
 
   constructor(head: AnswerHead, usageMeter: UsageMeter, options: NormalizerOptions = {}) {
-    const { includeUsage = false, onUnknown, tools } = options;
+    const { includeUsage = false, messages, onUnknown, tools } = options;
     this.#head = head;
     this.#usageMeter = usageMeter;
     this.#includeUsage = includeUsage;
     this.#onUnknown = onUnknown;
+    this.#ids = new AnswerCallIds(messages);
     this.#toolNames = (tools ?? []).map((tool: AnyToolCall) => getCallTexts(tool)[0]);
   }
 
@@ -393,6 +410,7 @@ export class StreamNormalizer {
   #end(choice: ChunkChoice): void {
     this.#after.push({ ...choice, delta: {}, logprobs: null });
     choice.finish_reason = null;
+    delete choice.stop_sequence;
   }
 
   #onText(text: string, choice: ChoiceOutput): void {
@@ -418,7 +436,7 @@ export class StreamNormalizer {
       output,
       hasOutput: false,
       finish: undefined,
-      calls: new StreamedCalls(count, this.#toolNames),
+      calls: new StreamedCalls(count, this.#toolNames, this.#ids),
       text: new ChoiceText(),
       count,
     };

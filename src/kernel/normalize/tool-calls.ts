@@ -4,10 +4,17 @@
  * rule that assigns a delta to its call.
  */
 import { randomText } from "../../contract/index.ts";
+import { fitCallId, mayComeAgain } from "../../lib/call-ids.ts";
 import { isRecord } from "../../lib/json.ts";
 import { JsonProgress, WholeJson } from "../../lib/json-progress.ts";
 import { ArgumentStream, beginsAsObject } from "../../lib/tool-arguments.ts";
-import { expectCallName, expectFewCalls, type ToolCallDelta, toAnswerText } from "../../provider/index.ts";
+import {
+  expectCallName,
+  expectFewCalls,
+  type Message,
+  type ToolCallDelta,
+  toAnswerText,
+} from "../../provider/index.ts";
 
 /** A tool call as it may come from outside: of a function, or of a custom tool. */
 export interface AnyToolCall {
@@ -23,9 +30,39 @@ export function getCallTexts(call: AnyToolCall): [name: string, text: string] {
   return [typeof name === "string" ? name : "", toAnswerText(text)];
 }
 
-/** An id for a tool call without one. */
-export function makeToolCallId(): string {
-  return `call_${randomText(24)}`;
+/**
+ * Chooses the ids of the calls of one answer. Clients take an id as the only one in the conversation, and some keep calls of several
+ * conversations by it. Many servers count their calls anew in each answer, or have no ids of their own.
+ *
+ * An id of the provider is kept unless it may come again in another answer, or the conversation or the answer has it already.
+ */
+export class AnswerCallIds {
+  readonly #messages: readonly Message[];
+  #taken: Set<string> | undefined;
+
+  /** @param messages The conversation that is answered. */
+  constructor(messages: readonly Message[] = []) {
+    this.#messages = messages;
+  }
+
+  /**
+   * The id of a call for the client.
+   *
+   * @param providerId As {@link readCallId} has it.
+   */
+  choose(providerId: string | undefined, name: string): string {
+    this.#taken ??= new Set(this.#messages.flatMap(({ tool_calls: calls }) => (calls ?? []).map(({ id }) => id)));
+    const isKept = providerId !== undefined && !mayComeAgain(providerId, name) && !this.#isTaken(providerId);
+    const id = isKept ? providerId : `call_${randomText(24)}`;
+    this.#taken.add(id);
+    return id;
+  }
+
+  /** Whether the conversation has an id, or the form of it that clients of other protocols are given. */
+  #isTaken(id: string): boolean {
+    const forms = [id, fitCallId(id, "messages"), fitCallId(id, "responses")];
+    return forms.some((form) => this.#taken?.has(form));
+  }
 }
 
 /** Reads an id as text; `undefined` if it is absent or empty. */
@@ -86,17 +123,23 @@ export class StreamedCalls {
   readonly #calls: StreamedCall[] = [];
   readonly #byIndex = new Map<number, StreamedCall>();
   readonly #byId = new Map<string, StreamedCall>();
-  readonly #sentIds = new Set<string>();
   readonly #count: (text: string) => void;
   readonly #toolNames: readonly string[];
+  readonly #ids: AnswerCallIds;
 
   /**
    * @param count Takes each name and text as it comes, also one that is held back: its provider has made it.
    * @param toolNames The names of the tools that may be called, as far as they are known.
+   * @param ids Chooses the ids, of all choices of the answer.
    */
-  constructor(count: (text: string) => void = () => undefined, toolNames: readonly string[] = []) {
+  constructor(
+    count: (text: string) => void = () => undefined,
+    toolNames: readonly string[] = [],
+    ids = new AnswerCallIds(),
+  ) {
     this.#count = count;
     this.#toolNames = toolNames;
+    this.#ids = ids;
   }
 
   /** The calls that were begun: one without a name is not yet. */
@@ -159,8 +202,7 @@ export class StreamedCalls {
   #release(isReleased: (call: StreamedCall) => boolean, isCut?: boolean): ToolCallDelta[] {
     const calls = this.#calls.filter((call) => isHeld(call) && isReleased(call));
     return calls.map((call) => {
-      const { waiting } = call;
-      call.waiting = undefined;
+      const waiting = this.#begin(call);
       const isEnd = isCut !== undefined && !call.isCustom;
       const text = isEnd ? call.arguments.end(isCut) : call.arguments.release();
       if (waiting === undefined) return { index: call.index, function: { arguments: text } };
@@ -237,11 +279,10 @@ export class StreamedCalls {
     const begun = piece.name === "" ? this.#takeNext(piece) : undefined;
     const { name } = begun ?? piece;
     const id = piece.id ?? begun?.id;
-    const sentId = id === undefined || this.#sentIds.has(id) ? makeToolCallId() : id;
     const index = this.#calls.length;
     const first: ToolCallDelta = delta.custom
-      ? { ...delta, index, id: sentId, type: "custom", custom: { name, input: text } }
-      : { ...delta, index, id: sentId, type: "function", function: { name, arguments: text } };
+      ? { ...delta, index, id: "", type: "custom", custom: { name, input: text } }
+      : { ...delta, index, id: "", type: "function", function: { name, arguments: text } };
     const call: StreamedCall = {
       index,
       providerId: id,
@@ -257,7 +298,6 @@ export class StreamedCalls {
     if (!call.isCustom && first.function !== undefined) first.function.arguments = call.arguments.push(text);
     call.progress.add(text);
     this.#calls.push(call);
-    this.#sentIds.add(sentId);
     this.#know(call, providerIndex, id);
     return this.#isNamed(call) ? this.#begin(call) : undefined;
   }
@@ -268,9 +308,11 @@ export class StreamedCalls {
     return progress.length > 0 && this.#toolNames.includes(name);
   }
 
+  /** The delta that begins a call. Its id is chosen now, when its name is known; `undefined` where it was sent before. */
   #begin(call: StreamedCall): ToolCallDelta | undefined {
     const { waiting } = call;
     call.waiting = undefined;
+    if (waiting !== undefined) waiting.id = this.#ids.choose(call.providerId, call.name);
     return waiting;
   }
 

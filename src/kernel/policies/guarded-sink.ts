@@ -80,7 +80,7 @@ export class GuardedSink implements ChatSink {
     for (const choice of choices) await this.#takeChoice(choice);
   }
 
-  async #takeChoice({ index, delta, finish_reason: finish }: ChunkChoice): Promise<void> {
+  async #takeChoice({ index, delta, finish_reason: finish, stop_sequence: stop }: ChunkChoice): Promise<void> {
     const state = this.#stateOf(index);
     const { tool_calls: calls, function_call: called, role, ...rest } = delta;
     // Each choice begins with its role alone.
@@ -99,7 +99,8 @@ export class GuardedSink implements ChatSink {
     if (whole.length > 0) await this.#takeWhole(index, state, { tool_calls: whole });
     if (isRecord(state.called)) await this.#takeWhole(index, state, { function_call: state.called });
     state.hasFinished = true;
-    await this.#send({ index, delta: {}, logprobs: null, finish_reason: finish });
+    const beside = stop === undefined ? {} : { stop_sequence: stop };
+    await this.#send({ index, delta: {}, logprobs: null, finish_reason: finish, ...beside });
   }
 
   async #takeText(index: number, state: ChoiceState, name: StreamedName, text: string): Promise<void> {

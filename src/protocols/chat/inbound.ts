@@ -1,6 +1,6 @@
 import { GatewayError } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
-import { ChatCompletion, ChatRequest, type Message } from "../../provider/index.ts";
+import { type BesideChoice, ChatCompletion, ChatRequest, type Message } from "../../provider/index.ts";
 import { leavesCaching } from "../cache-marks.ts";
 import { commonFields, type Exchange, type ServedInbound, toEvent, toOpenaiError } from "../inbound.ts";
 import { effortOfBudget } from "../messages/inbound.ts";
@@ -87,13 +87,25 @@ export const chatInbound: ServedInbound<ChatRequest> = {
       request,
       leavesCaching: leavesCaching(request),
       warnings: [],
-      toAnswer: (completion) => completion,
-      push: toEvent,
+      toAnswer(completion) {
+        dropBeside(completion.choices);
+        return completion;
+      },
+      push(chunk) {
+        dropBeside(chunk.choices);
+        return toEvent(chunk);
+      },
       end: () => doneEvent,
       fail: (error) => toEvent(error.toBody()),
     };
   },
 };
+
+/** Takes out what OpenAI's protocol has no place for. */
+function dropBeside(choices: readonly object[]): void {
+  for (const choice of choices as readonly BesideChoice[])
+    if (choice.stop_sequence !== undefined) delete choice.stop_sequence;
+}
 
 /** Only an assistant's and a tool's message may say nothing; with Cursor that is an empty array. */
 function checkContent({ messages }: ChatRequest): void {

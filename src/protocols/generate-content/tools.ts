@@ -1,4 +1,5 @@
 import { badRequest } from "../../contract/index.ts";
+import { mayComeAgain } from "../../lib/call-ids.ts";
 import { isRecord } from "../../lib/json.ts";
 import { openApiSubset, reduceSchema, type SchemaBudget } from "../../lib/json-schema.ts";
 import type { LruMap } from "../../lib/lru-map.ts";
@@ -64,7 +65,8 @@ export const randomCallId = () => `call_${crypto.randomUUID().replaceAll("-", ""
  */
 export function toToolCall(part: GeneratedPart, { signatures, newId }: CallReading): ToolCall {
   const { name = "", args, id: theirs = "" } = part.functionCall ?? {};
-  const id = theirs === "" ? newId() : theirs;
+  // Signatures are kept by id, for all conversations.
+  const id = mayComeAgain(theirs, name) ? newId() : theirs;
   const call: ToolCall = { id, type: "function", function: { name, arguments: toAnswerText(args) || "{}" } };
   const signature = part.thoughtSignature;
   if (signature === undefined) return call;

@@ -1,7 +1,7 @@
 import type { ChatUsage } from "../../contract/index.ts";
+import { fitCallId } from "../../lib/call-ids.ts";
 import { beginsAsObject, carryArguments } from "../../lib/tool-arguments.ts";
 import type { ChatChunk, ChunkChoice, ToolCallDelta } from "../../provider/index.ts";
-import { fitCallId } from "../call-ids.ts";
 import { findForeignDetails, readClaudeBlocks } from "../reasoning.ts";
 import { type MessagesPlan, signReasoning, toEnding, toMessageId, toMessagesUsage } from "./inbound.ts";
 import type { MessagesBlock, MessagesEvent } from "./schema.ts";
@@ -42,7 +42,7 @@ export class MessagesStream {
   readonly #laterTexts: string[] = [];
   readonly #laterDetails: object[] = [];
   readonly #refusal: string[] = [];
-  #ended: Pick<ChunkChoice, "finish_reason"> = {};
+  #ended: Pick<ChunkChoice, "finish_reason" | "stop_sequence"> = {};
   #usage: ChatUsage | undefined;
   #tier: unknown;
 

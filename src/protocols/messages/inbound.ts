@@ -1,9 +1,17 @@
 import { createHash } from "node:crypto";
 import { type ChatUsage, GatewayError, quoteValue, UpstreamError } from "../../contract/index.ts";
+import { fitCallId } from "../../lib/call-ids.ts";
 import { isRecord, JsonTexts } from "../../lib/json.ts";
 import { carryArguments } from "../../lib/tool-arguments.ts";
-import type { ChatCompletion, ChatRequest, ContentPart, Message, ResponseFormat, Tool } from "../../provider/index.ts";
-import { fitCallId } from "../call-ids.ts";
+import type {
+  BesideChoice,
+  ChatCompletion,
+  ChatRequest,
+  ContentPart,
+  Message,
+  ResponseFormat,
+  Tool,
+} from "../../provider/index.ts";
 import { type AssistantTurn, Conversation, type MarkedPart, toContent } from "../conversation.ts";
 import {
   findForeignDetails,
@@ -306,8 +314,7 @@ class ConversationReader {
     if (!isRecord(input)) throw invalid(`${path}.input`, "expected an object");
     const name = this.#surroundings.names.toSent(getText(block, "name", path), `${path}.name`);
     const call = { name, arguments: JSON.stringify(input) };
-    if (this.#conversation.addCall(turn, { id, type: "function", function: call, ...cacheMark(block) }, path)) return;
-    throw invalid(`${path}.id`, `\`tool_use\` ids must be unique, got ${quoteValue(id)} twice`);
+    this.#conversation.addCall(turn, { id, type: "function", function: call, ...cacheMark(block) }, path);
   }
 
   /** Claude's reasoning keeps its place: where one follows other content, another message begins with it. */
@@ -344,7 +351,8 @@ class ConversationReader {
   #expectResults(): void {
     const call = this.#conversation.findOpenCall();
     if (call === undefined) return;
-    const { id, path } = call;
+    const { id, path, isRepeated } = call;
+    if (isRepeated) throw invalid(`${path}.id`, `\`tool_use\` ids must be unique, got ${quoteValue(id)} twice`);
     const message = `\`tool_use\` ids were found without \`tool_result\` blocks immediately after: ${id}`;
     throw invalid(path, `${message}; expected a \`tool_result\` with its id in the next message`);
   }
@@ -737,15 +745,16 @@ export function toMessagesUsage(usage: ChatUsage | null | undefined, tier?: unkn
 
 /** End of an answer. */
 interface End {
-  choice: { finish_reason?: string | null; stop_reason?: unknown };
+  choice: { finish_reason?: string | null } & BesideChoice;
   refusal: string;
   hasCalls: boolean;
 }
 
-/** Why the model stopped. Some providers tell the stop sequence in `stop_reason`; OpenAI's protocol has no place for it. */
+/** Why the model stopped. That it was at a stop sequence is said only where it is known at which one. */
 export function toEnding({ choice, refusal, hasCalls }: End, { stopSequences }: MessagesPlan): MessagesEnding {
-  const { finish_reason: finish, stop_reason: stop } = choice;
-  const sequence = stopSequences.find((one) => one === stop);
+  const { finish_reason: finish, stop_sequence: stop } = choice;
+  const isOnly = stop === true && stopSequences.length === 1;
+  const sequence = isOnly ? stopSequences[0] : stopSequences.find((one) => one === stop);
   if (refusal !== "" || finish === "content_filter") {
     const details = { type: "refusal", category: null, explanation: refusal } as const;
     return { stop_reason: "refusal", stop_sequence: null, ...(refusal !== "" && { stop_details: details }) };

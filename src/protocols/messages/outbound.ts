@@ -1,4 +1,5 @@
 import { badRequest } from "../../contract/index.ts";
+import { CallIds } from "../../lib/call-ids.ts";
 import { readMedia } from "../../lib/data-url.ts";
 import { reduceSchema, SchemaBudget, strictSubset } from "../../lib/json-schema.ts";
 import type {
@@ -13,7 +14,6 @@ import type {
   Warn,
 } from "../../provider/index.ts";
 import { countSystemMessages, limitMarks, markOf, readMark, sendMarked } from "../cache-marks.ts";
-import { CallIds } from "../call-ids.ts";
 import { precheckMultimodal } from "../multimodal.ts";
 import { nearestEffort } from "../openai/request.ts";
 import type { Outbound } from "../outbound.ts";

@@ -1,4 +1,5 @@
 import { badRequest, type CacheMissKind, type ChatUsage, isAmount } from "../../contract/index.ts";
+import { CallIds } from "../../lib/call-ids.ts";
 import { isRecord, mapChanged, parseJson } from "../../lib/json.ts";
 import { ArgumentStream, completeArguments } from "../../lib/tool-arguments.ts";
 import {
@@ -17,7 +18,6 @@ import {
 } from "../../provider/index.ts";
 import { withCoveredLifetimes } from "../cache-marks.ts";
 import { toCacheReport } from "../cache-report.ts";
-import { fitCallId } from "../call-ids.ts";
 import { dropPaidTools, hasOnly, listTools, withoutTools } from "../tools.ts";
 import { classifyError } from "../upstream-errors.ts";
 import { addFigures } from "./provider-stream.ts";
@@ -93,7 +93,7 @@ function toNativeRequest(
     warn(`Left out ${field}: the price of this model does not cover it`, field);
   }
   fitTier(body, pass, model, warn);
-  if (Array.isArray(body.messages)) body.messages = mapChanged(body.messages, withFittedIds);
+  if (Array.isArray(body.messages)) body.messages = withCallIds(body.messages);
   if (!pass.includes("context_management") && dropPaidEdits(body, warn)) droppedBetas.push("compact");
   const geo = body.inference_geo;
   if (typeof geo === "string" && geo !== "global" && !pass.includes("inference_geo")) {
@@ -114,20 +114,27 @@ function toNativeRequest(
   };
 }
 
-/** A message whose calls and results have ids that the provider takes: a client brings those of other providers back. */
-function withFittedIds(message: unknown): unknown {
-  if (!isRecord(message) || !Array.isArray(message.content)) return message;
-  const content = mapChanged<unknown>(message.content, withFittedId);
-  return content === message.content ? message : { ...message, content };
+/**
+ * Messages whose calls and results have ids that the provider takes, each call one of its own: a client brings those of other providers
+ * back.
+ */
+function withCallIds(messages: unknown[]): readonly unknown[] {
+  const ids = new CallIds("messages");
+  return mapChanged(messages, (message) => {
+    if (!isRecord(message) || !Array.isArray(message.content)) return message;
+    if (message.role === "assistant") ids.beginAnswer();
+    const content = mapChanged<unknown>(message.content, (block) => withCallId(block, ids));
+    return content === message.content ? message : { ...message, content };
+  });
 }
 
-function withFittedId(block: unknown): unknown {
+function withCallId(block: unknown, ids: CallIds): unknown {
   if (!isRecord(block)) return block;
   const name = block.type === "tool_use" ? "id" : block.type === "tool_result" ? "tool_use_id" : undefined;
   const id = name === undefined ? undefined : block[name];
   if (name === undefined || typeof id !== "string" || id === "") return block;
-  const fitted = fitCallId(id, "messages");
-  return fitted === id ? block : { ...block, [name]: fitted };
+  const sentId = name === "id" ? ids.take(id) : ids.takeResult(id);
+  return sentId === id ? block : { ...block, [name]: sentId };
 }
 
 /**

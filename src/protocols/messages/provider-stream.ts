@@ -3,6 +3,7 @@ import { isRecord, parseJson } from "../../lib/json.ts";
 import { parseShape } from "../../lib/parse-shape.ts";
 import {
   type AnswerUsage,
+  type BesideChoice,
   type ChatChunk,
   type ChatCompletion,
   type ChatStream,
@@ -156,7 +157,8 @@ export class MessagesOutboundStream implements ChatStream<ServerEvent> {
     this.#push({ content: this.#fences?.flush() ?? this.#heldText ?? "" });
     // In the chunk of the end, by which it counts as no output of the model.
     const refusal = toRefusal(stop) || undefined;
-    this.#push({ ...(refusal !== undefined && { refusal }) }, toFinishReason(stop.stop_reason, this.#callCount > 0));
+    const finish = toFinishReason(stop.stop_reason, this.#callCount > 0);
+    this.#push({ ...(refusal !== undefined && { refusal }) }, { finish_reason: finish, ...toStopSequence(stop) });
   }
 
   get #isJson(): boolean {
@@ -182,14 +184,14 @@ export class MessagesOutboundStream implements ChatStream<ServerEvent> {
   }
 
   /** Adds a chunk, after the one with the role, unless it says nothing. */
-  #push(delta: ChunkChoice["delta"], finish: ChunkChoice["finish_reason"] = null): void {
+  #push(delta: ChunkChoice["delta"], ending: Omit<ChunkChoice, "index" | "delta"> = { finish_reason: null }): void {
     const { role, content, reasoning_content: thought, refusal, tool_calls } = delta;
     if (role === undefined && (content === "" || thought === "" || refusal === "")) return;
     if (!this.#begun) {
       this.#begun = true;
       this.#push({ role: "assistant", content: tool_calls === undefined ? "" : null, refusal: null });
     }
-    this.#chunks.push({ choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }] });
+    this.#chunks.push({ choices: [{ index: 0, delta, logprobs: null, ...ending }] });
   }
 }
 
@@ -219,7 +221,8 @@ export function fromMessage(answer: unknown, reading: Reading, nowMs: number): C
     ...(thoughts.length > 0 && { reasoning_details: thoughts.map(toClaudeDetail) }),
     ...(calls.length > 0 && { tool_calls: calls }),
   };
-  const choices = [{ index: 0, message, finish_reason: toFinishReason(answer.stop_reason, calls.length > 0) }];
+  const finish = toFinishReason(answer.stop_reason, calls.length > 0);
+  const choices = [{ index: 0, message, finish_reason: finish, ...toStopSequence(answer) }];
   const usage = toUsage(answer.usage);
   const created = Math.floor(nowMs / 1000);
   return { id: "", object: "chat.completion", created, model: "", choices, ...(usage && { usage }) };
@@ -228,6 +231,11 @@ export function fromMessage(answer: unknown, reading: Reading, nowMs: number): C
 /** The text of the input of a tool: nothing at all would be no JSON. */
 export function toInput(input: unknown): string {
   return toAnswerText(input) || "{}";
+}
+
+/** The stop sequence that ended a message. */
+function toStopSequence({ stop_reason: reason, stop_sequence: stop }: MessageAnswer): BesideChoice {
+  return reason === "stop_sequence" ? { stop_sequence: stop || true } : {};
 }
 
 /** The provider's explanation of a refusal, if it has one. */

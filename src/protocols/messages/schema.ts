@@ -170,7 +170,12 @@ const blockShape = {
   name: "string",
   input: "any",
 } as const;
-const endShape = { stop_reason: "string", stop_details: { explanation: "string" }, usage: {} } as const;
+const endShape = {
+  stop_reason: "string",
+  stop_sequence: "string",
+  stop_details: { explanation: "string" },
+  usage: {},
+} as const;
 export const messageShape = { ...endShape, content: [blockShape] } as const;
 /** Fields of an event; each kind has some of them. */
 export const eventShape = {

@@ -304,14 +304,24 @@ function dropFields(holder: Record<string, unknown>, { drop }: ChatOptions): voi
 }
 
 /**
- * Puts the reason of a choice to finish in OpenAI's words, as far as it is known.
+ * The fields in which servers say what a choice was stopped at, as a text: those that hand on what Claude says, vLLM and SGLang. A
+ * token's number and the word of another reason are no stop sequence of the request.
+ */
+const stopFields = ["stop_sequence", "stop_reason", "matched_stop"] as const;
+
+/**
+ * Puts the reason of a choice to finish in OpenAI's words, as far as it is known, and the stop sequence into the one field for it.
  *
  * @throws {UpstreamError} When the choice is an error, as where a router loses its provider within an answer.
  */
 function readFinish(choice: Record<string, unknown>, { finishReasons = {} }: ChatOptions): void {
   const { error, finish_reason: reason } = choice;
   if (error !== undefined && error !== null) throw classifyError({ error });
+  const stop = stopFields.map((field) => choice[field]).find((value) => typeof value === "string" && value !== "");
+  delete choice.stop_sequence;
   if (reason === undefined || reason === null || reason === "") return;
+  if (stop !== undefined) choice.stop_sequence = stop;
+  else if (typeof reason === "string" && /^stop_sequence$/i.test(reason)) choice.stop_sequence = true;
   choice.finish_reason = toFinishReason((typeof reason === "string" && getOwn(finishReasons, reason)) || reason);
 }
 

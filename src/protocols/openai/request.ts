@@ -10,7 +10,7 @@ import type {
   OptionKind,
   ToolCall,
 } from "../../provider/index.ts";
-import { type CallIdTarget, fitCallId } from "../call-ids.ts";
+import { withCallIds } from "../tools.ts";
 
 /** How the requests of a provider differ from OpenAI's. All of it is data; a model row's `options` may have the same fields. */
 export interface RequestOptions {
@@ -355,7 +355,7 @@ export function toMessages(
 ): readonly Message[] {
   const sentMessages: Message[] = [];
   const media: ContentPart[] = [];
-  for (const message of messages) {
+  for (const message of withCallIds(messages, options.callIds)) {
     if (message.role !== "tool") sendMedia(media, sentMessages);
     sentMessages.push(
       toMessage(message.role === "tool" ? toToolMessage(message, media) : message, options, isOwnServer),
@@ -391,8 +391,7 @@ function toMessage(original: Message, options: ChatOptions, isOwnServer: boolean
   const messageOmit = options.messageOmit ?? (keepsReasoning ? reasoningFieldsKept : reasoningFields);
   const isBare = keepsReasoning === true && hasCalls(original) && !original.reasoning_content;
   const isMarkable = takesMarks(options);
-  const fitted = options.callIds === undefined ? original : withFittedIds(original, options.callIds);
-  const placed = isMarkable ? withMarkOnPart(fitted) : fitted;
+  const placed = isMarkable ? withMarkOnPart(original) : original;
   const described = isOwnServer ? placed : withDescribedCalls(placed, further);
   const message = isBare ? { ...described, reasoning_content: unknownReasoning } : described;
   const role = toRole(message.role, systemRole);
@@ -441,20 +440,6 @@ function pick<Holder extends object>(holder: Holder, fields: ReadonlySet<string>
   const isPicked = (name: string) => fields.has(name) || marks.includes(name) || further.includes(name);
   if (Object.keys(holder).every(isPicked)) return holder;
   return Object.fromEntries(Object.entries(holder).filter(([name]) => isPicked(name))) as Holder;
-}
-
-/** A message whose ids of calls have the form that the provider takes; itself where they have it. */
-function withFittedIds(message: Message, target: CallIdTarget): Message {
-  const { tool_calls: calls, tool_call_id: id } = message;
-  const fittedId = id ? fitCallId(id, target) : id;
-  const fittedCalls = calls && mapChanged(calls, (call) => withFittedId(call, target));
-  if (fittedId === id && fittedCalls === calls) return message;
-  return { ...message, ...(id && { tool_call_id: fittedId }), ...(calls && { tool_calls: [...(fittedCalls ?? [])] }) };
-}
-
-function withFittedId(call: ToolCall, target: CallIdTarget): ToolCall {
-  const id = fitCallId(call.id, target);
-  return id === call.id ? call : { ...call, id };
 }
 
 /** Moves the mark of a message of the system or user to its last text, where providers of this dialect read it. */

@@ -1,8 +1,8 @@
 import { type ChatUsage, type GatewayError, getOwn, UpstreamError } from "../../contract/index.ts";
+import { fitCallId } from "../../lib/call-ids.ts";
 import { isRecord, parseJson } from "../../lib/json.ts";
 import { JsonProgress } from "../../lib/json-progress.ts";
 import type { ChatChunk, ChatCompletion, ChunkChoice, FinishReason, ToolCallDelta } from "../../provider/index.ts";
-import { fitCallId } from "../call-ids.ts";
 import type { Reasoning } from "../reasoning.ts";
 import { type ResponseFailure, toFailure } from "./errors.ts";
 import type { ResponsePlan, ToolTarget } from "./inbound.ts";

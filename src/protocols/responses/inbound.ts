@@ -204,6 +204,10 @@ class ConversationReader {
   end(): Message[] {
     const call = this.#conversation.findOpenCall();
     if (call === undefined) return this.#conversation.toMessages();
+    if (call.isRepeated) {
+      const message = `The call ${quoteValue(call.id)} is there twice, expected an id of its own for each call`;
+      throw badRequest(message, `${call.path}.call_id`);
+    }
     throw badRequest(`No tool output found for the call ${quoteValue(call.id)}, expected one for each call`, "input");
   }
 
@@ -308,9 +312,7 @@ class ConversationReader {
     const { call_id: id, name, namespace } = item;
     const call = { name: toFunctionName(name, namespace), arguments: text };
     const turn = this.#conversation.turn();
-    if (this.#conversation.addCall(turn, { id, type: "function", function: call, ...markOf(item) }, path)) return;
-    const message = `The call ${quoteValue(id)} is there twice, expected an id of its own for each call`;
-    throw badRequest(message, `${path}.call_id`);
+    this.#conversation.addCall(turn, { id, type: "function", function: call, ...markOf(item) }, path);
   }
 
   #addResult(callId: string, parts: ContentPart[], path: string, mark: Mark = {}): void {

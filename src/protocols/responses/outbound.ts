@@ -2,11 +2,11 @@ import { badRequest } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
 import type { Call, ChatRequest, ContentPart, Handlers, Message, ResponseFormat } from "../../provider/index.ts";
 import { withCoveredLifetimes } from "../cache-marks.ts";
-import { fitCallId } from "../call-ids.ts";
+
 import { type ChatOptions, fitReasoning, resolveOptions, toBody, warnOfTier, withCacheKey } from "../openai/request.ts";
 import { readResponsesItems } from "../reasoning.ts";
 import { withStops } from "../stops.ts";
-import { toWholeSchema, withFunctionsAsTools } from "../tools.ts";
+import { toWholeSchema, withCallIds, withFunctionsAsTools } from "../tools.ts";
 import { fromResponse, ResponsesOutboundStream } from "./provider-stream.ts";
 
 const path = "/responses";
@@ -166,7 +166,7 @@ function toChoice(choice: Item): Item {
 
 function toInput(messages: readonly Message[], { systemRole }: ChatOptions): Item[] {
   const customCalls = new Set<string>();
-  return messages.flatMap((message, index): Item[] => {
+  return withCallIds(messages, "responses").flatMap((message, index): Item[] => {
     const path = `messages[${index}].content`;
     const { role, content } = message;
     if (role === "assistant") return toTurn(message, path, customCalls);
@@ -187,8 +187,7 @@ function toTurn(message: Message & { reasoning_details?: unknown }, path: string
     throw badRequest(`Cannot send ${part.type} here, expected text`, `${path}[${index}]`);
   });
   const items: Item[] = contentItems.length === 0 ? [] : [{ role: "assistant", content: contentItems }];
-  for (const { id: clientId, ...call } of calls ?? []) {
-    const id = fitCallId(clientId, "responses");
+  for (const { id, ...call } of calls ?? []) {
     const { type, name, input, arguments: text } = flatten(call);
     if (type === "custom") customCalls.add(id);
     if (type === "custom") items.push({ type: "custom_tool_call", call_id: id, name, input });
@@ -200,7 +199,7 @@ function toTurn(message: Message & { reasoning_details?: unknown }, path: string
 
 function toResult(message: Message & { is_error?: unknown }, path: string, customCalls: ReadonlySet<string>): Item {
   const { content, is_error: isError } = message;
-  const id = fitCallId(message.tool_call_id ?? "", "responses");
+  const id = message.tool_call_id ?? "";
   const contentParts = toContent(content, path);
   const failed =
     typeof contentParts === "string"

@@ -1,4 +1,5 @@
 import { type CacheMissKind, type ChatUsage, countOutput, isAmount, UpstreamError } from "../../contract/index.ts";
+import { CallIds } from "../../lib/call-ids.ts";
 import { isRecord, mapChanged } from "../../lib/json.ts";
 import {
   type Call,
@@ -12,7 +13,6 @@ import {
 } from "../../provider/index.ts";
 import { withCoveredLifetimes } from "../cache-marks.ts";
 import { toCacheReport } from "../cache-report.ts";
-import { fitCallId } from "../call-ids.ts";
 import { type ResponsesOptions, resolveOptions, toBody, withCacheKey } from "../openai/request.ts";
 import { changeTools, dropPaidTools, hasOnly, listTools, withoutTools, withWholeSchema } from "../tools.ts";
 import { classifyError, classifyResponseFailure } from "../upstream-errors.ts";
@@ -102,7 +102,7 @@ function toResponsesBody(
   if (Array.isArray(body.input) && body.input.some(isLostThought)) {
     body.input = body.input.filter((item) => !isLostThought(item));
   }
-  if (Array.isArray(body.input)) body.input = mapChanged<unknown>(body.input, withFittedId);
+  if (Array.isArray(body.input)) body.input = withCallIds(body.input);
   const include = Array.isArray(body.include) ? body.include : [];
   if (model.reasoning === true && !include.includes(encryptedThoughts)) body.include = [...include, encryptedThoughts];
   changeTools(body, (tool) => withWholeSchema(toPresentSearch(tool)));
@@ -114,11 +114,23 @@ function toResponsesBody(
   return body;
 }
 
-/** An item whose call has an id that the provider takes: a client brings those of other providers back. */
-function withFittedId(item: unknown): unknown {
-  if (!isRecord(item) || typeof item.call_id !== "string") return item;
-  const id = fitCallId(item.call_id, "responses");
-  return id === item.call_id ? item : { ...item, call_id: id };
+/**
+ * Items whose calls and outputs have ids that the provider takes, each call one of its own: a client brings those of other providers back.
+ */
+function withCallIds(items: unknown[]): readonly unknown[] {
+  const ids = new CallIds("responses");
+  let isAnswered = false;
+  return mapChanged(items, (item) => {
+    if (!isRecord(item) || typeof item.call_id !== "string") {
+      isAnswered = true;
+      return item;
+    }
+    const isCall = typeof item.type === "string" && item.type.endsWith("_call");
+    if (isAnswered && isCall) ids.beginAnswer();
+    isAnswered = !isCall;
+    const id = isCall ? ids.take(item.call_id) : ids.takeResult(item.call_id);
+    return id === item.call_id ? item : { ...item, call_id: id };
+  });
 }
 
 function isFree({ type, environment }: Record<string, unknown>): boolean {

@@ -171,14 +171,14 @@ const expects: Record<Provider, (first: ScriptedRequest, second: ScriptedRequest
       const [call, result] = body.messages.slice(-2);
       expect(call.tool_calls.map((made: { function: Item }) => made.function.name)).toEqual([name]);
       expect(result).toMatchObject({ role: "tool", tool_call_id: call.tool_calls[0].id });
-      return expect(call.tool_calls[0].id).toBe("call_call1");
+      return expect(call.tool_calls[0].id).toBe("call_Qm4vT9xZ1");
     }
     const [thought, call, result] = body.input.slice(-3);
     expect(thought).toMatchObject({ type: "reasoning", encrypted_content: signatureOf(1) });
     // Before the comparison, which writes its own pattern into the object.
     const { type } = call;
-    expect(call).toMatchObject({ type: expect.stringMatching(/_call$/), call_id: "call_call1", name });
-    expect(result).toMatchObject({ type: `${type}_output`, call_id: "call_call1" });
+    expect(call).toMatchObject({ type: expect.stringMatching(/_call$/), call_id: "call_Qm4vT9xZ1", name });
+    expect(result).toMatchObject({ type: `${type}_output`, call_id: "call_Qm4vT9xZ1" });
   },
   anthropic(_, { body }, name) {
     const [answer, results] = body.messages.findLast(({ role }: Item) => role !== "system").content.some(isResult)
@@ -186,9 +186,9 @@ const expects: Record<Provider, (first: ScriptedRequest, second: ScriptedRequest
       : [];
     expect(answer.content).toMatchObject([
       { type: "thinking", signature: signatureOf(1) },
-      { type: "tool_use", id: "toolu_call1", name },
+      { type: "tool_use", id: "toolu_Qm4vT9xZ1", name },
     ]);
-    expect(results.content.find(isResult)).toMatchObject({ tool_use_id: "toolu_call1" });
+    expect(results.content.find(isResult)).toMatchObject({ tool_use_id: "toolu_Qm4vT9xZ1" });
   },
   gemini(_, { body }, name) {
     const [answer, results] = body.contents.slice(-2);

@@ -9,8 +9,8 @@ test("parallel calls announced before their arguments reach POST /responses whol
     choices: [{ index: 0, delta: { tool_calls: calls }, finish_reason }],
   });
   const chunks = [
-    chunk([{ index: 0, id: "call_a", type: "function", function: { name: "look", arguments: "" } }]),
-    chunk([{ index: 1, id: "call_b", type: "function", function: { name: "look", arguments: "" } }]),
+    chunk([{ index: 0, id: "call_Qm4vT9xZ", type: "function", function: { name: "look", arguments: "" } }]),
+    chunk([{ index: 1, id: "call_b8RkW2nD", type: "function", function: { name: "look", arguments: "" } }]),
     chunk([{ index: 0, function: { arguments: '{"at":' } }]),
     chunk([{ index: 1, function: { arguments: '{"at":' } }]),
     chunk([{ index: 0, function: { arguments: "1}" } }]),
@@ -29,8 +29,8 @@ test("parallel calls announced before their arguments reach POST /responses whol
       type: "response.completed",
       response: {
         output: [
-          { type: "function_call", call_id: "call_a", arguments: '{"at":1}' },
-          { type: "function_call", call_id: "call_b", arguments: '{"at":2}' },
+          { type: "function_call", call_id: "call_Qm4vT9xZ", arguments: '{"at":1}' },
+          { type: "function_call", call_id: "call_b8RkW2nD", arguments: '{"at":2}' },
         ],
       },
     });

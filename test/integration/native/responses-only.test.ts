@@ -17,7 +17,13 @@ const usage = {
   output_tokens_details: { reasoning_tokens: 30 },
   total_tokens: 340,
 };
-const call = { type: "function_call", id: "fc_1", call_id: "call_1", name: "weather", arguments: '{"city":"Paris"}' };
+const call = {
+  type: "function_call",
+  id: "fc_1",
+  call_id: "call_Qm4vT9xZ",
+  name: "weather",
+  arguments: '{"city":"Paris"}',
+};
 const message = {
   type: "message",
   id: "msg_1",
@@ -74,7 +80,7 @@ describe("a model that only /responses serves", () => {
       model,
       choices: [
         {
-          message: { content: "Hello", tool_calls: [{ id: "call_1", function: { arguments: call.arguments } }] },
+          message: { content: "Hello", tool_calls: [{ id: "call_Qm4vT9xZ", function: { arguments: call.arguments } }] },
           finish_reason: "tool_calls",
         },
       ],

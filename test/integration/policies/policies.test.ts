@@ -56,7 +56,7 @@ const server = Bun.serve({
       tool_calls: [
         {
           index: 0,
-          ...(at === 0 && { id: "call_1", type: "function" }),
+          ...(at === 0 && { id: "call_Qm4vT9xZ", type: "function" }),
           function: { ...(at === 0 && { name: "look" }), arguments: args },
         },
       ],
@@ -431,7 +431,7 @@ test("the arguments of a tool call in a stream are looked at once they are whole
     upstream.piece = piece;
     const { calls, end } = await read();
     expect(calls).toMatchObject([
-      { id: "call_1", function: { name: "look", arguments: '{"at":"the [project] of 2026"}' } },
+      { id: "call_Qm4vT9xZ", function: { name: "look", arguments: '{"at":"the [project] of 2026"}' } },
     ]);
     expect(end).toBe("tool_calls");
   }

@@ -35,7 +35,7 @@ export function nextStep(plan: ToolPlan | undefined, { tools, result, thinks }: 
   if (result !== undefined && count > (plan?.turns ?? 0))
     return { ...thought, text: `The tool said: ${result.trim().slice(0, 200)}` };
   if (plan === undefined || !tools.includes(plan.name)) return { ...thought, text: "Hello Ada" };
-  return { ...thought, tool: { ...plan, id: `call${count}` } };
+  return { ...thought, tool: { ...plan, id: `Qm4vT9xZ${count}` } };
 }
 
 /** The arguments of a function that stands for a custom tool: its free text is one of them. */

@@ -19,7 +19,7 @@ function streaming(...steps: (ChatChunk | Error | "hang")[]) {
 /** A completion that calls the tool `add`. */
 function toolCall() {
   const answer = completionOf(null);
-  const call = { id: "call_1", type: "function" as const, function: { name: "add", arguments: '{"a":1}' } };
+  const call = { id: "call_Qm4vT9xZ", type: "function" as const, function: { name: "add", arguments: '{"a":1}' } };
   const message = { role: "assistant" as const, content: null, tool_calls: [call] };
   return { ...answer, choices: [{ index: 0, message, finish_reason: "tool_calls" as const }] };
 }
@@ -64,7 +64,7 @@ describe("POST /messages", () => {
   test("gives a tool call as a block", async () => {
     const { post } = httpOf([createPlugin({ chat: async () => toolCall() })]);
     expect(await (await post("messages", { ...asked, tools })).json()).toMatchObject({
-      content: [{ type: "tool_use", id: "call_1", name: "add", input: { a: 1 } }],
+      content: [{ type: "tool_use", id: "call_Qm4vT9xZ", name: "add", input: { a: 1 } }],
       stop_reason: "tool_use",
     });
   });
@@ -106,7 +106,9 @@ describe("a streamed message", () => {
   test("gives a tool call of a provider that does not stream", async () => {
     const { post } = httpOf([createPlugin({ chat: async () => toolCall() })]);
     const { events } = parseEvents(await (await post("messages", { ...streamed, tools })).text());
-    expect(events[1]).toMatchObject({ content_block: { type: "tool_use", id: "call_1", name: "add", input: {} } });
+    expect(events[1]).toMatchObject({
+      content_block: { type: "tool_use", id: "call_Qm4vT9xZ", name: "add", input: {} },
+    });
     expect(events[2]).toMatchObject({ delta: { type: "input_json_delta", partial_json: '{"a":1}' } });
   });
 

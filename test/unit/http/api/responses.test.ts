@@ -20,7 +20,7 @@ function streaming(...steps: (ChatChunk | Error | "hang")[]) {
 /** A completion that calls the tool `add`. */
 function toolCall() {
   const answer = completionOf(null);
-  const call = { id: "call_1", type: "function" as const, function: { name: "add", arguments: '{"a":1}' } };
+  const call = { id: "call_Qm4vT9xZ", type: "function" as const, function: { name: "add", arguments: '{"a":1}' } };
   const message = { role: "assistant" as const, content: null, tool_calls: [call] };
   return { ...answer, choices: [{ index: 0, message, finish_reason: "tool_calls" as const }] };
 }
@@ -65,7 +65,7 @@ describe("POST /responses", () => {
   test("gives a tool call as an item", async () => {
     const { post } = httpOf([createPlugin({ chat: async () => toolCall() })]);
     expect(await (await post("responses", { ...asked, tools })).json()).toMatchObject({
-      output: [{ type: "function_call", call_id: "call_1", name: "add", arguments: '{"a":1}' }],
+      output: [{ type: "function_call", call_id: "call_Qm4vT9xZ", name: "add", arguments: '{"a":1}' }],
     });
   });
 
@@ -107,7 +107,7 @@ describe("a streamed response", () => {
   test("gives a tool call of a provider that does not stream", async () => {
     const { post } = httpOf([createPlugin({ chat: async () => toolCall() })]);
     const { events } = parseEvents(await (await post("responses", { ...streamed, tools })).text());
-    const call = { type: "function_call", call_id: "call_1", name: "add", arguments: '{"a":1}' };
+    const call = { type: "function_call", call_id: "call_Qm4vT9xZ", name: "add", arguments: '{"a":1}' };
     expect(events.at(-2)).toMatchObject({ type: "response.output_item.done", item: call });
   });
 

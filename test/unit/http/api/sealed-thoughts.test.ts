@@ -13,7 +13,7 @@ const thoughts = [
   { type: "reasoning", id: "rs_1", summary: [text("Look"), text("outside")], encrypted_content: "gAAA+/=é\u2028" },
   { type: "reasoning", id: "rs_2", summary: [], encrypted_content: "gBBB" },
 ];
-const call = { type: "function_call", id: "fc_1", call_id: "call_1", name: "look", arguments: "{}" };
+const call = { type: "function_call", id: "fc_1", call_id: "call_Qm4vT9xZ", name: "look", arguments: "{}" };
 const response = { id: "resp_1", object: "response", status: "completed", output: [...thoughts, call], usage: null };
 const events = [
   { type: "response.reasoning_summary_part.added", output_index: 0 },
@@ -54,7 +54,7 @@ const first = { role: "user", content: "Rain?" };
 const asked = { model: "chat-1", max_tokens: 500, thinking: { type: "adaptive" }, tools, messages: [first] };
 
 function secondTurn(content: readonly MessagesBlock[], changes: object = {}) {
-  const result = { type: "tool_result", tool_use_id: "call_1", content: "dry" };
+  const result = { type: "tool_result", tool_use_id: "call_Qm4vT9xZ", content: "dry" };
   const messages = [first, { role: "assistant", content }, { role: "user", content: [result] }];
   return { ...asked, messages, ...changes };
 }

@@ -53,12 +53,12 @@ export function gatewayOf(
 
 export function toolCall() {
   const answer = completionOf(null);
-  const call = { id: "call_1", type: "function" as const, function: { name: "add", arguments: '{"a":1}' } };
+  const call = { id: "call_Qm4vT9xZ", type: "function" as const, function: { name: "add", arguments: '{"a":1}' } };
   const message = { role: "assistant" as const, content: null, tool_calls: [call] };
   return { ...answer, choices: [{ index: 0, message, finish_reason: "tool_calls" as const }] };
 }
 export const tools = [{ type: "function", name: "add", parameters: { type: "object" } }];
-export const result = { type: "function_call_output", call_id: "call_1", output: "three" };
+export const result = { type: "function_call_output", call_id: "call_Qm4vT9xZ", output: "three" };
 
 /** Chat answers as long as this. */
 export const long = (bytes: number) => () => completionOf("x".repeat(bytes));

@@ -4,10 +4,10 @@ import { completionOf, FakeStream, Sink } from "../streams.ts";
 import { callOf, createBench, createPlugin, rejectionOf, runCall } from "../support.ts";
 
 const tools = [{ type: "custom", custom: { name: "apply_patch" } }];
-const called = { id: "call_1", type: "custom", custom: { name: "apply_patch", input: "*** Begin" } };
+const called = { id: "call_Qm4vT9xZ", type: "custom", custom: { name: "apply_patch", input: "*** Begin" } };
 const messages = [
   { role: "user", content: "Patch it" },
-  { role: "assistant", content: null, tool_calls: [called] },
+  { role: "assistant", content: null, tool_calls: [{ ...called, id: "call_1" }] },
   { role: "tool", tool_call_id: "call_1", content: "done" },
 ];
 

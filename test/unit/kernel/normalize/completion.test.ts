@@ -164,7 +164,7 @@ test.each([
 test("a word that is not known is given to who asks for it", () => {
   const unknown: string[] = [];
   const raw = answer({ content: "Hi" }, "a_word_of_tomorrow") as unknown as ChatCompletion;
-  normalizeCompletion(raw, head, (word) => unknown.push(word));
+  normalizeCompletion(raw, head, { onUnknown: (word) => unknown.push(word) });
   expect(unknown).toEqual(["a_word_of_tomorrow"]);
 });
 

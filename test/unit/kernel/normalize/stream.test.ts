@@ -441,10 +441,14 @@ describe("tool calls", () => {
   });
 
   test("keep the id that came first, and one that is taken already becomes another", () => {
-    const changed = assembled(tidied(toolChunk(toolPiece(0, "a", "f")), toolChunk(toolPiece(0, "b", undefined, "{}"))));
-    expect(changed.map(({ id }) => id)).toEqual(["a"]);
-    const same = assembled(tidied(toolChunk(toolPiece(0, "a", "f", "{}")), toolChunk(toolPiece(1, "a", "g", "{}"))));
-    expect(same.map(({ id }) => id)).toEqual(["a", expect.stringMatching(/^call_/)]);
+    const changed = assembled(
+      tidied(toolChunk(toolPiece(0, "call_a7Xq", "f")), toolChunk(toolPiece(0, "call_b3Wk", undefined, "{}"))),
+    );
+    expect(changed.map(({ id }) => id)).toEqual(["call_a7Xq"]);
+    const same = assembled(
+      tidied(toolChunk(toolPiece(0, "call_a7Xq", "f", "{}")), toolChunk(toolPiece(1, "call_a7Xq", "g", "{}"))),
+    );
+    expect(same.map(({ id }) => id)).toEqual(["call_a7Xq", expect.stringMatching(/^call_/)]);
   });
 
   test("without a name are a failure at the end, unless nothing was said of them", () => {

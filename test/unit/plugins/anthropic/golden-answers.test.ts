@@ -14,6 +14,8 @@ interface Case {
   answer: MessageAnswer;
   message: object;
   finish: string;
+  /** At which stop sequence it ended. */
+  stopSequence?: string | true;
   usage?: object;
 }
 
@@ -30,6 +32,7 @@ describe.each(readdirSync(folder))("%s", (file) => {
       index: 0,
       message: golden.message as never,
       finish_reason: golden.finish as never,
+      ...(golden.stopSequence !== undefined && { stop_sequence: golden.stopSequence }),
     });
     if (golden.usage !== undefined) expect(completion.usage).toEqual(golden.usage as never);
   });
@@ -44,6 +47,8 @@ describe.each(readdirSync(folder))("%s", (file) => {
       const { message, finish, usage } = assemble(chunks);
       expect(message).toEqual(golden.message as never);
       expect(finish).toBe(golden.finish);
+      const last = chunks.findLast(({ choices }) => choices.length > 0);
+      expect(last?.choices[0]?.stop_sequence).toEqual(golden.stopSequence);
       if (golden.usage !== undefined) expect(usage).toEqual(golden.usage);
     }
   });

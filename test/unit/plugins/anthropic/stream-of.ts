@@ -6,7 +6,7 @@ type Payload = { type: string; [field: string]: unknown };
 /** A whole answer as the provider would have streamed it, its texts cut into pieces by the seed. */
 export function streamOf(answer: MessageAnswer, seed: number): Payload[] {
   const below = randomBelow(seed);
-  const { content = [], usage, stop_reason, stop_details } = answer;
+  const { content = [], usage, stop_reason, stop_sequence, stop_details } = answer;
   return [
     {
       type: "message_start",
@@ -19,7 +19,11 @@ export function streamOf(answer: MessageAnswer, seed: number): Payload[] {
       { type: "content_block_stop", index },
       { type: "some_later_event", index },
     ]),
-    { type: "message_delta", delta: { stop_reason, stop_details }, usage: { output_tokens: usage?.output_tokens } },
+    {
+      type: "message_delta",
+      delta: { stop_reason, stop_sequence, stop_details },
+      usage: { output_tokens: usage?.output_tokens },
+    },
     { type: "message_stop" },
   ];
 }

@@ -84,6 +84,13 @@ describe("a request to Converse is one by the model of the service, and has", ()
     } as unknown as typeof body);
   });
 
+  test("the question at which of several stop sequences Claude ended; no other model says so", () => {
+    const asks = (stop: string[], model?: Model) =>
+      translate({ stop }, model).body.additionalModelResponseFieldPaths ?? [];
+    expect(asks(["END", "STOP"])).toEqual(["/stop_sequence"]);
+    expect([asks(["END", " "]), asks(["END", "STOP"], nova)]).toEqual([[], []]);
+  });
+
   test("the most that the model writes where the client names no limit", () => {
     expect(translate({}).body.inferenceConfig.maxTokens).toBe(opus.outputTokensMax as number);
   });

@@ -84,10 +84,17 @@ describe("a message", () => {
     [
       "a stop sequence that the provider names",
       { content: "A" },
-      { stop_reason: "END" },
+      { stop_sequence: "END" },
       { stop_reason: "stop_sequence", stop_sequence: "END" },
     ],
-    ["a stop reason of another kind", { content: "A" }, { stop_reason: 17 }, { stop_reason: "end_turn" }],
+    [
+      "the only stop sequence, which the provider does not name",
+      { content: "A" },
+      { stop_sequence: true },
+      { stop_reason: "stop_sequence", stop_sequence: "END" },
+    ],
+    ["a stop at another text", { content: "A" }, { stop_sequence: "end" }, { stop_reason: "end_turn" }],
+    ["a stop reason of another kind", { content: "A" }, { stop_sequence: 17 }, { stop_reason: "end_turn" }],
   ])("ends for its reason: %s", (_, message, rest, expected) => {
     const answer = answerOf(completionOf(message, rest), { stop_sequences: ["END"] });
     expect(answer).toMatchObject({ stop_sequence: null, ...expected });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { fitCallId } from "../../../../src/protocols/call-ids.ts";
+import { fitCallId } from "../../../../src/lib/call-ids.ts";
 import { messagesFormat, messagesHandlers } from "../../../../src/protocols/messages/passthrough.ts";
 import type { Call, Model, NativeRequest } from "../../../../src/provider/index.ts";
 import { errorOf } from "../../../support/error-of.ts";

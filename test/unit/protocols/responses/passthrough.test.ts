@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { fitCallId } from "../../../../src/protocols/call-ids.ts";
+import { fitCallId } from "../../../../src/lib/call-ids.ts";
 import type { Call, NativeRequest } from "../../../../src/provider/index.ts";
 import { readManifest } from "../../../../src/providers/manifest.ts";
 import { openai } from "../../../../src/sdk/index.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { type CallIdTarget, fitCallId } from "../../../src/protocols/call-ids.ts";
+import { type CallIdTarget, fitCallId } from "../../../src/lib/call-ids.ts";
 import { toMessages } from "../../../src/protocols/openai/request.ts";
 
 const takes: Record<CallIdTarget, RegExp> = {
