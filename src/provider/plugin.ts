@@ -175,6 +175,11 @@ export interface Call<Request> {
    * request that the gateway knows and those in `requestFields` of the plugin. Absent: it is public.
    */
   readonly isOwnServer?: boolean;
+  /**
+   * Whether the plugin is for servers that people run themselves, by the base URL that it declares. Such a server is sent all fields of a
+   * message; a public provider is sent those that it documents, also where it is reached over a private address. Absent: it is not.
+   */
+  readonly isForOwnServers?: boolean;
   /** Whether something in it asks for a cache that keeps for longer than the provider's least; absent: it may. */
   readonly keepsLonger?: boolean | undefined;
   /**
