@@ -119,7 +119,7 @@ function toFormat(request: ChatRequest, { model, warn }: TranslationContext): Fo
   const isTaken = toolConfig?.toolChoice !== undefined && "tool" in toolConfig.toolChoice;
   if (isTaken) return { toolConfig, reading: { firstOnly } };
   if (model.options?.toolChoice === false || model.omit?.includes("tools") === true) {
-    warn("Asked for response_format in words, because the model does not take it");
+    warn("Asked for response_format in words, because the model does not take it", "response_format");
     return { toolConfig, reading: { firstOnly, fenced: true } };
   }
   const toolNames = (toolConfig?.tools ?? []).map((tool) => (tool.toolSpec as { name?: string } | undefined)?.name);

@@ -267,7 +267,10 @@ function toFormat(request: ChatRequest, { options }: Model, budget: SchemaBudget
   const { response_format: format } = request;
   if (!format || format.type === "text") return {};
   if (jsonInstruction(request) !== undefined) {
-    warn("Added response_format to the prompt, because the provider does not support it together with tools");
+    warn(
+      "Added response_format to the prompt, because the provider does not support it together with tools",
+      "response_format",
+    );
     return {};
   }
   const responseMimeType = "application/json";
@@ -276,6 +279,6 @@ function toFormat(request: ChatRequest, { options }: Model, budget: SchemaBudget
   const subset = options?.thinking === undefined ? openApiSubset : jsonSchemaSubset;
   const param = "response_format.json_schema.schema";
   const { schema, dropped } = reduceSchema(format.json_schema.schema, subset, param, budget);
-  if (dropped.length > 0) warn(`Left out of ${param}: ${dropped.join(", ")}`);
+  if (dropped.length > 0) warn(`Left out of ${param}: ${dropped.join(", ")}`, param);
   return { responseMimeType, [subset === openApiSubset ? "responseSchema" : "responseJsonSchema"]: schema };
 }

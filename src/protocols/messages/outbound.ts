@@ -333,7 +333,7 @@ function toTools(request: ChatRequest, model: Model, budget: SchemaBudget, warn:
 /** A schema that the provider can hold the model to. */
 export function strictSchema(schema: object, param: string, budget: SchemaBudget, warn: Warn): object {
   const { schema: reduced, dropped } = reduceSchema(schema, strictSubset, param, budget);
-  if (dropped.length > 0) warn(`Left out of ${param}: ${dropped.join(", ")}`);
+  if (dropped.length > 0) warn(`Left out of ${param}: ${dropped.join(", ")}`, param);
   return reduced;
 }
 

@@ -9,6 +9,7 @@ import type {
   ModelOptions,
   OptionKind,
   ToolCall,
+  Warn,
 } from "../../provider/index.ts";
 import { type CallIdTarget, fitCallId } from "../call-ids.ts";
 
@@ -236,7 +237,7 @@ export const openaiModelOptions: ModelOptions = {
 interface RequestInput {
   readonly request: object;
   readonly model: Model;
-  warn(message: string, ignored?: string): void;
+  readonly warn: Warn;
 }
 
 /** The body to send: the request with the provider's model name, without what it rejects. `null` counts as absent. */
@@ -544,7 +545,7 @@ export function warnOfTier(
   const { service_tier: requested } = request as { service_tier?: unknown };
   const isSold = requested !== "default" && requested !== "auto" && toServiceTier(requested, model) !== undefined;
   if (!costlierTiers.includes(tier) || pass.includes("service_tier") || isSold) return;
-  warn(`The provider used the service tier ${tier}, which costs more than the price of this model covers`);
+  warn(`The provider used the service tier ${tier}, which costs more than the price of this model covers`, []);
 }
 
 const effortsRising = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];

@@ -205,6 +205,15 @@ const missKinds: ReadonlyMap<string, CacheMissKind> = new Map([
 /** The Responses protocol as the kernel passes its bodies and events through. */
 export const responsesFormat: PassthroughFormat = {
   protocol: "responses",
+  namesOfChat: {
+    messages: ["input", "instructions"],
+    max_tokens: ["max_output_tokens"],
+    max_completion_tokens: ["max_output_tokens"],
+    reasoning_effort: ["reasoning"],
+    response_format: ["text"],
+    verbosity: ["text"],
+    logprobs: ["top_logprobs", "include"],
+  },
   countHandler: "countResponsesTokens",
   prompt: {
     list: "input",

@@ -66,7 +66,9 @@ const history = [
 async function sentTo(provider: string, model: string) {
   const response = await gateway.post("/chat/completions", { model, messages: history });
   expect(response.status).toBe(200);
-  const body = upstream.seen.findLast((request) => request.provider === provider)?.json as { messages: Record<string, unknown>[] };
+  const body = upstream.seen.findLast((request) => request.provider === provider)?.json as {
+    messages: Record<string, unknown>[];
+  };
   const { tool_calls: calls, ...message } = body.messages[1] as { tool_calls: object[] };
   return [...Object.keys(message), ...Object.keys(calls[0] as object)].sort();
 }

@@ -1,0 +1,39 @@
+import type { Loss, Warn } from "../provider/index.ts";
+
+/** A request can hold thousands of things to leave out. */
+const [messagesMax, fieldsMax] = [20, 8];
+
+/** What a translation leaves out: each message once, with the fields that it is about, within bounds. */
+export class Losses {
+  readonly #fields = new Map<string, Set<string>>();
+
+  readonly warn: Warn = (message, ignored) => {
+    let fields = this.#fields.get(message);
+    if (fields === undefined) {
+      if (this.#fields.size >= messagesMax) return;
+      fields = new Set();
+      this.#fields.set(message, fields);
+    }
+    for (const field of [ignored].flat()) if (fields.size < fieldsMax) fields.add(field);
+  };
+
+  get list(): readonly Loss[] {
+    return [...this.#fields].map(([message, fields]) => ({ message, fields: [...fields] }));
+  }
+}
+
+/**
+ * The members of a part of a request that a translation does not read and that say something.
+ *
+ * @example
+ * listOthers({ text: "a", citations: null, caller: { type: "code" } }, new Set(["text"])); // => ["caller"]
+ */
+export function listOthers(part: object, read: ReadonlySet<string>): string[] {
+  return Object.entries(part).flatMap(([name, value]) => (read.has(name) || saysNothing(value) ? [] : [name]));
+}
+
+/** Whether a value is what its absence says: nothing, no, or nothing but such members. */
+function saysNothing(value: unknown): boolean {
+  if (value === undefined || value === null || value === false || value === "") return true;
+  return typeof value === "object" && Object.values(value).every(saysNothing);
+}
