@@ -1,3 +1,4 @@
+import { isRecord } from "../lib/json.ts";
 import type { Loss, Warn } from "../provider/index.ts";
 
 /** A request can hold thousands of things to leave out. */
@@ -32,8 +33,9 @@ export function listOthers(part: object, read: ReadonlySet<string>): string[] {
   return Object.entries(part).flatMap(([name, value]) => (read.has(name) || saysNothing(value) ? [] : [name]));
 }
 
-/** Whether a value is what its absence says: nothing, no, or nothing but such members. */
+/** Whether a value is what its absence says: nothing, no, that the model calls a tool itself, or nothing but such members. */
 function saysNothing(value: unknown): boolean {
   if (value === undefined || value === null || value === false || value === "") return true;
+  if (Array.isArray(value) ? value.join() === "direct" : isRecord(value) && value.type === "direct") return true;
   return typeof value === "object" && Object.values(value).every(saysNothing);
 }

@@ -77,12 +77,11 @@ const blockMembers: Readonly<Record<string, ReadonlySet<string>>> = {
   tool_reference: namesOf("tool_name"),
   compaction: namesOf("content"),
 };
-/** Members of every block, and the caller of a call, which is the model wherever the client runs the tool. */
-const commonMembers = namesOf("type cache_control caller");
+/** Members of every block. */
+const commonMembers = namesOf("type cache_control");
 const messageMembers = namesOf("role content");
-/** What is translated of a tool, and what only says how its call is streamed or who may call it beside the model. */
-const toolMembers = namesOf(`type name description input_schema strict cache_control defer_loading
-  eager_input_streaming allowed_callers`);
+/** What is translated of a tool, and what only says how its calls are streamed. */
+const toolMembers = namesOf("type name description input_schema strict cache_control defer_loading eager_input_streaming");
 
 /**
  * Translates a Messages request into the uniform format. Cache marks stay on parts, tools, calls and results as
@@ -546,10 +545,8 @@ function toTools(
     if (isOwn && !isServerTool(type)) {
       const converted = toTool(own, path, names);
       toolsByName.set(converted.function.name, converted);
-      const others = listOthers(tool, toolMembers.union(new Set(members))).map((name) => `${path}.${name}`);
-      if (Array.isArray(tool.allowed_callers) && !tool.allowed_callers.includes("direct"))
-        others.push(`${path}.allowed_callers`);
-      warnOfForeign(others, warn);
+      const others = listOthers(tool, toolMembers.union(new Set(members)));
+      warnOfForeign(others.map((name) => `${path}.${name}`), warn);
       return;
     }
     const name = typeof tool.name === "string" ? tool.name : quoteValue(type);
