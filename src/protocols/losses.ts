@@ -2,13 +2,15 @@ import { isRecord } from "../lib/json.ts";
 import type { Loss, Warn } from "../provider/index.ts";
 
 /** A request can hold thousands of things to leave out. */
-const [messagesMax, fieldsMax] = [20, 8];
+const [messagesMax, fieldsMax, charactersMax] = [20, 8, 500];
 
 /** What a translation leaves out: each message once, with the fields that it is about, within bounds. */
 export class Losses {
   readonly #fields = new Map<string, Set<string>>();
 
-  readonly warn: Warn = (message, ignored) => {
+  readonly warn: Warn = (sentence, ignored) => {
+    // It may quote a name of the client's, of any length.
+    const message = sentence.slice(0, charactersMax);
     let fields = this.#fields.get(message);
     if (fields === undefined) {
       if (this.#fields.size >= messagesMax) return;
@@ -36,6 +38,7 @@ export function listOthers(part: object, read: ReadonlySet<string>): string[] {
 /** Whether a value is what its absence says: nothing, no, that the model calls a tool itself, or nothing but such members. */
 function saysNothing(value: unknown): boolean {
   if (value === undefined || value === null || value === false || value === "") return true;
-  if (Array.isArray(value) ? value.join() === "direct" : isRecord(value) && value.type === "direct") return true;
+  if (Array.isArray(value) ? value.length === 1 && value[0] === "direct" : isRecord(value) && value.type === "direct")
+    return true;
   return typeof value === "object" && Object.values(value).every(saysNothing);
 }

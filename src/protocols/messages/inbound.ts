@@ -81,7 +81,9 @@ const blockMembers: Readonly<Record<string, ReadonlySet<string>>> = {
 const commonMembers = namesOf("type cache_control");
 const messageMembers = namesOf("role content");
 /** What is translated of a tool, and what only says how its calls are streamed. */
-const toolMembers = namesOf("type name description input_schema strict cache_control defer_loading eager_input_streaming");
+const toolMembers = namesOf(
+  "type name description input_schema strict cache_control defer_loading eager_input_streaming",
+);
 
 /**
  * Translates a Messages request into the uniform format. Cache marks stay on parts, tools, calls and results as
@@ -546,7 +548,10 @@ function toTools(
       const converted = toTool(own, path, names);
       toolsByName.set(converted.function.name, converted);
       const others = listOthers(tool, toolMembers.union(new Set(members)));
-      warnOfForeign(others.map((name) => `${path}.${name}`), warn);
+      warnOfForeign(
+        others.map((name) => `${path}.${name}`),
+        warn,
+      );
       return;
     }
     const name = typeof tool.name === "string" ? tool.name : quoteValue(type);

@@ -88,8 +88,39 @@ function isKept({ kept }: ClientProtocol, path: string, value: unknown): boolean
   });
 }
 
+/** Members whose own members are the client's, or those of a medium. */
+const freeForms = new Set(["parameters", "input_schema", "arguments", "source", "image_url"]);
+
+/** The path of each object in a request, as its protocol writes paths. */
+function listObjects(value: unknown, path: string, hasDots: boolean): string[] {
+  if (Array.isArray(value))
+    return value.flatMap((one, place) => listObjects(one, hasDots ? `${path}.${place}` : `${path}[${place}]`, hasDots));
+  if (typeof value !== "object" || value === null) return [];
+  const inner = Object.entries(value).flatMap(([name, member]) => {
+    const isFree = freeForms.has(name) || (name === "input" && !Array.isArray(member));
+    return isFree ? [] : listObjects(member, path === "" ? name : `${path}.${name}`, hasDots);
+  });
+  return [path, ...inner];
+}
+
 const pairs = clientProtocols.flatMap((client) =>
   Object.keys(dialects).map((dialect): [string, string, ClientProtocol] => [client.endpoint, dialect, client]),
+);
+
+test.each(pairs.filter(([endpoint]) => endpoint === "/messages" || endpoint === "/responses"))(
+  "no member of POST %s that nobody documents yet vanishes on the way to %s, wherever it is",
+  async (endpoint, dialect, client) => {
+    const plain = await ask(dialect, client, client.body);
+    const lost: unknown[] = [];
+    for (const place of listObjects(client.body, "", endpoint === "/messages")) {
+      const path = place === "" ? "tomorrow" : `${place}.tomorrow`;
+      const { status, sent, named } = await ask(dialect, client, withValue(client.body, path, "x"));
+      const isNamed = named.some((name) => isAbout(name, path));
+      if (status !== 200 || (sent === plain.sent && !isNamed)) lost.push([path, status, named]);
+    }
+    expect(lost).toEqual([]);
+  },
+  testMsMax,
 );
 
 test.each(pairs)(

@@ -38,6 +38,8 @@ const chat: ClientProtocol = {
   fields: [
     ["audio", { voice: "alloy", format: "wav" }],
     ["frequency_penalty", 0.5],
+    ["function_call", "none"],
+    ["functions", [{ name: "weather", parameters: weather }]],
     ["logit_bias", { "17": 5 }],
     ["logprobs", true],
     ["max_completion_tokens", 321],
@@ -171,7 +173,10 @@ const messages: ClientProtocol = {
     ["messages.0.content.1.title", "Report"],
     ["messages.0.content.1.context", "Of this year"],
     ["messages.0.content.1.citations", { enabled: true }],
-    ["messages.0.content.2", { type: "image", source: { type: "base64", media_type: "image/png", data: "iVBORw0KGgo=" } }],
+    [
+      "messages.0.content.2",
+      { type: "image", source: { type: "base64", media_type: "image/png", data: "iVBORw0KGgo=" } },
+    ],
     ["messages.0.content.2", { type: "container_upload", file_id: "file_1" }],
     [
       "messages.0.content.2",
