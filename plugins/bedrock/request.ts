@@ -49,7 +49,7 @@ interface TranslationContext {
 
 const translated = `max_tokens max_completion_tokens temperature top_p stop tools tool_choice response_format
   reasoning_effort`.split(/\s+/);
-/** What there is no place for, and what else where no schema is held to. */
+/** Members that there is no place for; more of them where the model is not held to schemas. */
 const lostMembers = { message: ["name", "refusal", "audio"], image: ["detail"], schema: ["description"] };
 const looseMembers = { ...lostMembers, function: ["strict"], schema: ["description", "strict"] };
 const jsonInstruction = "Answer with one valid JSON object and nothing else: no words around it, no code fence.";

@@ -4,7 +4,7 @@ import type { Loss, Warn } from "../provider/index.ts";
 /** A request can hold thousands of things to leave out. */
 const [messagesMax, fieldsMax, charactersMax] = [20, 8, 500];
 
-/** What a translation leaves out: each message once, with the fields that it is about, within bounds. */
+/** Keeps the losses of a translation: each message once, with the fields that it is about, within bounds. */
 export class Losses {
   readonly #fields = new Map<string, Set<string>>();
 

@@ -151,7 +151,7 @@ export interface OutputReader {
   end(item: unknown): void;
 }
 
-/** What a translation of a request left out or changed. */
+/** Something that a translation of a request left out or changed. */
 export interface Loss {
   readonly message: string;
   /** The fields that it is about, as the client's protocol writes their paths. */

@@ -4,7 +4,7 @@
  * calls are ones that the client can run. https://platform.claude.com/docs/en/agents-and-tools/tool-use/overview
  */
 
-/** What a model is told of a tool. */
+/** Parts of a tool that a model reads beside its name. */
 interface ToolDescription {
   readonly description: string;
   readonly input_schema: object;

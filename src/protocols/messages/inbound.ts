@@ -66,7 +66,7 @@ const translatedMembers: Readonly<Record<string, ReadonlySet<string>>> = {
 /** Values of fields that ask for what happens without them. */
 const defaults: Readonly<Record<string, unknown>> = { speed: "standard", inference_geo: "global" };
 
-/** What is translated of each block. Beside it every block has `type` and `cache_control`. */
+/** The members of each block that are translated, beside those that every block has. */
 const blockMembers: Readonly<Record<string, ReadonlySet<string>>> = {
   text: namesOf("text"),
   image: namesOf("source"),
@@ -80,7 +80,7 @@ const blockMembers: Readonly<Record<string, ReadonlySet<string>>> = {
 /** Members of every block. */
 const commonMembers = namesOf("type cache_control");
 const messageMembers = namesOf("role content");
-/** What is translated of a tool, and what only says how its calls are streamed. */
+/** The members of a tool that are translated, and the one that only says how its calls are streamed. */
 const toolMembers = namesOf(
   "type name description input_schema strict cache_control defer_loading eager_input_streaming",
 );

@@ -116,7 +116,7 @@ const temperatureDefaults = [0.7, 1];
 const translated = `max_tokens max_completion_tokens temperature top_p stop n tools
   tool_choice parallel_tool_calls response_format reasoning_effort user cache_control`.split(/\s+/);
 
-/** What there is no place for, and what else where no schema is held to. */
+/** Members that there is no place for; more of them where the model is not held to schemas. */
 const lostMembers = { message: ["name", "refusal", "audio"], image: ["detail"], schema: ["description"] };
 const looseMembers = { ...lostMembers, function: ["strict"], schema: ["description", "strict"] };
 

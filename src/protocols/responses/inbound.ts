@@ -43,10 +43,10 @@ const readMembers: Readonly<Record<string, ReadonlySet<string>>> = {
   reasoning: namesOf("effort summary"),
   stream_options: namesOf(""),
 };
-/** What of an answer can be asked for beside what is always in it. */
+/** Parts of an answer that `include` asks for, and that every model can give. */
 const included: ReadonlySet<string> = new Set(["reasoning.encrypted_content", "message.output_text.logprobs"]);
 
-/** What is read of an item, of a part and of a tool, beside the members that all of them have. */
+/** Members that an item, a part or a tool of any type may have. */
 const commonMembers = namesOf("type id status cache_control prompt_cache_breakpoint");
 const itemMembers: Readonly<Record<string, ReadonlySet<string>>> = {
   message: namesOf("role content"),

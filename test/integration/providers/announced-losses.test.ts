@@ -49,7 +49,10 @@ function withValue(body: object, path: string, value: unknown): Record<string, u
   const names = path.split(/[.[\]]+/).filter((name) => name !== "");
   const last = names.pop() as string;
   let holder = copy;
-  for (const name of names) holder = (holder[name] ??= {}) as Record<string, unknown>;
+  for (const name of names) {
+    if (holder[name] === undefined) holder[name] = {};
+    holder = holder[name] as Record<string, unknown>;
+  }
   holder[last] = value;
   return copy;
 }
