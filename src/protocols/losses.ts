@@ -32,7 +32,9 @@ export class Losses {
  * listOthers({ text: "a", citations: null, caller: { type: "code" } }, new Set(["text"])); // => ["caller"]
  */
 export function listOthers(part: object, read: ReadonlySet<string>): string[] {
-  return Object.entries(part).flatMap(([name, value]) => (read.has(name) || saysNothing(value) ? [] : [name]));
+  const others: string[] = [];
+  for (const name in part) if (!read.has(name) && !saysNothing(part[name as never])) others.push(name);
+  return others;
 }
 
 /** Whether a value is what its absence says: nothing, no, that the model calls a tool itself, or nothing but such members. */

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { type ChatUsage, GatewayError, quoteValue, UpstreamError } from "../../contract/index.ts";
+import { type ChatUsage, GatewayError, getOwn, quoteValue, UpstreamError } from "../../contract/index.ts";
 import { isRecord, JsonTexts } from "../../lib/json.ts";
 import { carryArguments } from "../../lib/tool-arguments.ts";
 import type {
@@ -66,19 +66,18 @@ const translatedMembers: Readonly<Record<string, ReadonlySet<string>>> = {
 /** Values of fields that ask for what happens without them. */
 const defaults: Readonly<Record<string, unknown>> = { speed: "standard", inference_geo: "global" };
 
+const blockOf = (text: string) => namesOf(`type cache_control ${text}`);
 /** The members of each block that are translated, beside those that every block has. */
 const blockMembers: Readonly<Record<string, ReadonlySet<string>>> = {
-  text: namesOf("text"),
-  image: namesOf("source"),
-  document: namesOf("source title context"),
-  search_result: namesOf("source title content"),
-  tool_use: namesOf("id name input"),
-  tool_result: namesOf("tool_use_id content is_error"),
-  tool_reference: namesOf("tool_name"),
-  compaction: namesOf("content"),
+  text: blockOf("text"),
+  image: blockOf("source"),
+  document: blockOf("source title context"),
+  search_result: blockOf("source title content"),
+  tool_use: blockOf("id name input"),
+  tool_result: blockOf("tool_use_id content is_error"),
+  tool_reference: blockOf("tool_name"),
+  compaction: blockOf("content"),
 };
-/** Members of every block. */
-const commonMembers = namesOf("type cache_control");
 const messageMembers = namesOf("role content");
 /** The members of a tool that are translated, and the one that only says how its calls are streamed. */
 const toolMembers = namesOf(
@@ -112,7 +111,7 @@ export function fromMessagesRequest(
     throw invalid("max_tokens", "This model has no cache to fill without an answer, expected 1 or more");
   const format = toFormat(body);
   const dropped = listOthers(body, translatedFields).filter(
-    (field) => defaults[field] === undefined || defaults[field] !== body[field as keyof MessagesRequest],
+    (field) => getOwn(defaults, field) !== body[field as keyof MessagesRequest],
   );
   for (const [field, read] of Object.entries(translatedMembers)) {
     const value: unknown = body[field as keyof MessagesRequest];
@@ -346,8 +345,8 @@ class ConversationReader {
   }
 
   #noteMembers(block: MessagesBlock, path: string): void {
-    const read = blockMembers[block.type];
-    if (read !== undefined) this.noteOthers(block, read.union(commonMembers), path);
+    const read = getOwn(blockMembers, block.type);
+    if (read !== undefined) this.noteOthers(block, read, path);
   }
 
   #addResult(block: MessagesBlock, path: string): void {
@@ -547,7 +546,7 @@ function toTools(
     if (isOwn && !isServerTool(type)) {
       const converted = toTool(own, path, names);
       toolsByName.set(converted.function.name, converted);
-      const others = listOthers(tool, toolMembers.union(new Set(members)));
+      const others = listOthers(tool, toolMembers).filter((name) => !members.includes(name));
       warnOfForeign(
         others.map((name) => `${path}.${name}`),
         warn,

@@ -48,37 +48,41 @@ const included: ReadonlySet<string> = new Set(["reasoning.encrypted_content", "m
 
 /** Members that an item, a part or a tool of any type may have. */
 const commonMembers = namesOf("type id status cache_control prompt_cache_breakpoint");
+const partOf = (text: string) => namesOf(text).union(commonMembers);
 const itemMembers: Readonly<Record<string, ReadonlySet<string>>> = {
-  message: namesOf("role content"),
-  function_call: namesOf("call_id name namespace arguments"),
-  function_call_output: namesOf("call_id output"),
-  custom_tool_call: namesOf("call_id name namespace input"),
-  custom_tool_call_output: namesOf("call_id output"),
-  tool_search_call: namesOf("call_id execution arguments"),
-  tool_search_output: namesOf("call_id execution tools"),
-  additional_tools: namesOf("role tools"),
-  reasoning: namesOf("summary content encrypted_content"),
+  message: partOf("role content"),
+  function_call: partOf("call_id name namespace arguments"),
+  function_call_output: partOf("call_id output"),
+  custom_tool_call: partOf("call_id name namespace input"),
+  custom_tool_call_output: partOf("call_id output"),
+  tool_search_call: partOf("call_id execution arguments"),
+  tool_search_output: partOf("call_id execution tools"),
+  additional_tools: partOf("role tools"),
+  reasoning: partOf("summary content encrypted_content"),
 };
 const partMembers: Readonly<Record<string, ReadonlySet<string>>> = {
-  input_text: namesOf("text"),
-  output_text: namesOf("text"),
-  text: namesOf("text"),
-  refusal: namesOf("refusal"),
-  input_image: namesOf("image_url detail"),
-  input_file: namesOf("file_data filename"),
-  input_audio: namesOf("input_audio"),
+  input_text: partOf("text"),
+  output_text: partOf("text"),
+  text: partOf("text"),
+  refusal: partOf("refusal"),
+  input_image: partOf("image_url detail"),
+  input_file: partOf("file_data filename"),
+  input_audio: partOf("input_audio"),
 };
 const toolMembers: Readonly<Record<string, ReadonlySet<string>>> = {
-  function: namesOf("name description parameters strict"),
-  custom: namesOf("name description format"),
-  namespace: namesOf("name description tools"),
-  tool_search: namesOf("execution description parameters"),
+  function: partOf("name description parameters strict"),
+  custom: partOf("name description format"),
+  namespace: partOf("name description tools"),
+  tool_search: partOf("execution description parameters"),
 };
+
+/** Says of a tool that a search is to find it first. */
+const deferred = namesOf("defer_loading");
 
 /** Tells of the members of a part of the request that are not read; of a part of another kind something else is told. */
 function noteOthers(part: object, read: ReadonlySet<string> | undefined, path: string, warn: Warn): void {
   if (read === undefined) return;
-  for (const name of listOthers(part, read.union(commonMembers))) {
+  for (const name of listOthers(part, read)) {
     warn(`Left out ${name}, which only its own provider takes`, path === "" ? name : `${path}.${name}`);
   }
 }
@@ -628,7 +632,7 @@ class ToolSet {
   /** A tool that was loaded is no longer deferred. */
   #noteOthers(tool: ResponseTool, path: string, isLoaded: boolean): void {
     const read = getOwn(toolMembers, tool.type);
-    noteOthers(tool, isLoaded ? read?.union(namesOf("defer_loading")) : read, path, this.#warn);
+    noteOthers(tool, isLoaded ? read?.union(deferred) : read, path, this.#warn);
   }
 
   #addNamespace({ name, description, tools }: NamespaceTool, path: string, isLoaded: boolean): string[] {
