@@ -15,6 +15,7 @@ import { SchemaBudget } from "../../src/lib/json-schema.ts";
 import { countSystemMessages, limitMarks, readMark } from "../../src/protocols/cache-marks.ts";
 import { claudeThoughts, strictSchema } from "../../src/protocols/messages/outbound.ts";
 import { nearestEffort, toServiceTier } from "../../src/protocols/openai/request.ts";
+import { warnOfLostMembers } from "../../src/protocols/supported-fields.ts";
 import { getToolResults, readToolChoice, resultWithoutCall, toWholeSchema } from "../../src/protocols/tools.ts";
 import { isClaude } from "./options.ts";
 
@@ -48,6 +49,9 @@ interface TranslationContext {
 
 const translated = `max_tokens max_completion_tokens temperature top_p stop tools tool_choice response_format
   reasoning_effort`.split(/\s+/);
+/** Members that there is no place for; more of them where the model is not held to schemas. */
+const lostMembers = { message: ["name", "refusal", "audio"], image: ["detail"], schema: ["description"] };
+const looseMembers = { ...lostMembers, function: ["strict"], schema: ["description", "strict"] };
 const jsonInstruction = "Answer with one valid JSON object and nothing else: no words around it, no code fence.";
 /** For a row that does not say how much its model writes. */
 const outputTokensMaxDefault = 4096;
@@ -62,6 +66,7 @@ export function toConverse(requested: ChatRequest & { service_tier?: unknown }, 
   if (tier !== undefined) supported.push("service_tier");
   if (model.options?.cachePoints === true) supported.push("cache_control");
   const request = pickSupportedFields(limitMarks(requested), supported, model, warn);
+  warnOfLostMembers(request, model.options?.jsonSchema === true ? lostMembers : looseMembers, warn);
   const limit = model.outputTokensMax ?? outputTokensMaxDefault;
   const maxTokens = Math.min(request.max_completion_tokens ?? request.max_tokens ?? limit, limit);
   const { toolConfig, schema, reading } = toFormat(request, around);
@@ -121,7 +126,7 @@ function toFormat(request: ChatRequest, { model, warn }: TranslationContext): Fo
   const isTaken = toolConfig?.toolChoice !== undefined && "tool" in toolConfig.toolChoice;
   if (isTaken) return { toolConfig, reading: { firstOnly } };
   if (model.options?.toolChoice === false || model.omit?.includes("tools") === true) {
-    warn("Asked for response_format in words, because the model does not take it");
+    warn("Asked for response_format in words, because the model does not take it", "response_format");
     return { toolConfig, reading: { firstOnly, fenced: true } };
   }
   const toolNames = (toolConfig?.tools ?? []).map((tool) => (tool.toolSpec as { name?: string } | undefined)?.name);

@@ -43,6 +43,7 @@ export async function askRoute<Request, Answer>(
     signal,
     upstream,
     isOwnServer,
+    isForOwnServers: upstream.isForOwnServers(),
     markRule,
     hasSession,
     keepsLonger,

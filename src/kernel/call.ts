@@ -20,6 +20,7 @@ import {
   UpstreamError,
   type UsageSource,
 } from "../contract/index.ts";
+import { headOf, isFieldName } from "../lib/field-name.ts";
 import type {
   CacheReport,
   ChatChunk,
@@ -30,6 +31,7 @@ import type {
   GeneratedImages,
   ImageEditsBody,
   ImagesRequest,
+  Loss,
   MarkRule,
   ModerationRequest,
   Moderations,
@@ -111,7 +113,7 @@ export interface ClientRequest<C extends Capability = Capability> {
   readonly protocol: string;
   /** The client's original body, if a route may speak its wire format. */
   readonly passthrough?: Passthrough | undefined;
-  /** The client's original body of any call of a session, whether a route speaks its wire format or not. */
+  /** The client's original body, whether a route speaks its wire format or not; absent where it is the uniform one. */
   readonly original?: PassthroughRequest | undefined;
   /** The client's own id of the request. It is shown and logged, and never relied on. */
   readonly clientRequestId?: string | undefined;
@@ -151,6 +153,8 @@ export type CancelReason = "client_disconnected" | "timeout" | "draining" | "hol
 /** How long a model that reasons may go on for a client that has left. */
 const runOnMsMax = 60_000;
 const warningsMax = 20;
+/** The most fields that a client is told of. */
+const fieldsMax = 40;
 const warningCharactersMax = 500;
 
 /** One call, from its checked request to its log line. */
@@ -425,6 +429,8 @@ export class ModelRun<C extends Capability = Capability> {
   readonly usageMeter: UsageMeter;
   /** The requests to its routes, in order. Each adds itself. */
   readonly attempts: Attempt[] = [];
+  /** Fields of the client's request that none of its attempts sends. */
+  readonly leftOut: Set<string>;
   /** Absent: no policy applies. */
   readonly guard: Guard | undefined;
 
@@ -485,6 +491,7 @@ export class ModelRun<C extends Capability = Capability> {
     this.price = priceFor(candidate.modelEntry, call.request.caller);
     this.publicName = publicNameOf(candidate);
     this.request = call.request.body;
+    this.leftOut = new Set(call.request.leftOut);
     this.usageMeter = usageMeterOf(this);
     call.runs.push(this);
   }
@@ -555,7 +562,13 @@ export class ModelRun<C extends Capability = Capability> {
 
   /** Fields of the client's request that the last attempt left out or could not keep to. */
   get ignored(): ReadonlySet<string> {
-    return this.attempt?.ignored ?? new Set(this.call.request.leftOut);
+    return this.attempt?.ignored ?? this.leftOut;
+  }
+
+  /** Keeps what the translation left out of the request that all its attempts send. */
+  noteLoss({ message, fields }: Loss): void {
+    this.call.warn(message);
+    for (const field of fields) if (this.leftOut.size < fieldsMax && isFieldName(field)) this.leftOut.add(field);
   }
 
   /**
@@ -623,7 +636,7 @@ export class Attempt implements Sender {
     this.startedMs = nowMs;
     this.#promptCaching = promptCaching;
     this.cacheMarks = run.bounds.hasMarks === true ? "client" : undefined;
-    this.ignored = new Set(run.call.request.leftOut);
+    this.ignored = new Set(run.leftOut);
     run.attempts.push(this);
   }
 
@@ -728,22 +741,23 @@ export class Attempt implements Sender {
   }
 
   /** Keeps a plugin's warning for the request log, without keys, and the names of ignored fields for the caller, within bounds. */
-  warn(message: string, ignored: string | readonly string[] = []): void {
+  warn(message: string, ignored: string | readonly string[]): void {
     this.run.call.warn(this.route.keys.hide(message));
-    for (const field of [ignored].flat())
-      if (this.ignored.size < warningsMax && this.#isShowable(field)) this.ignored.add(field);
+    // Code of a plugin may leave the fields out.
+    for (const field of [ignored ?? []].flat())
+      if (this.ignored.size < fieldsMax && this.#isShowable(field)) this.ignored.add(field);
   }
 
   /** Whether the caller sent this field (a default of the gateway's own is not a loss), under a name that a header can hold. */
   #isShowable(field: string): boolean {
-    const { request, passthrough } = this.run;
+    const { request, call } = this.run;
+    const { original, passthrough } = call.request;
     const { unknownFields } = request as Partial<TranscriptionRequest>;
-    const sentRequest = passthrough?.body ?? request;
-    // A member of a field is named with the field before it.
+    const sentRequest = (original ?? passthrough)?.body ?? request;
     const isSent =
-      [field, field.split(".", 1)[0] as string].some((name) => Object.hasOwn(sentRequest, name)) ||
+      [field, headOf(field)].some((name) => Object.hasOwn(sentRequest, name)) ||
       unknownFields?.includes(field) === true;
-    return isSent && /^[\w.-]{1,64}(\[\])?$/.test(field);
+    return isSent && isFieldName(field);
   }
 }
 

@@ -2,6 +2,7 @@ import { GatewayError, meterTable } from "../contract/index.ts";
 import type {
   Call,
   ChatRequest,
+  Loss,
   Model,
   PassedAnswer,
   PassthroughFormat,
@@ -25,8 +26,8 @@ export class Passthrough implements PassedAnswer {
   readonly #handler: PassthroughFormat["protocol"] | "compactResponse";
   /** Why the request cannot be said in the uniform format; then only routes of the client's own format serve it. */
   untranslatable: GatewayError | undefined = undefined;
-  /** Losses of the translation, for the log of a call that is served by it. */
-  warnings: readonly string[] = [];
+  /** Losses of the translation, for a call that is served by it. */
+  losses: readonly Loss[] = [];
   /** The whole answer, also of a stream of the Responses protocol; absent until a route of the format has given it. */
   answer: WirePart | undefined = undefined;
   lastEvent: ServerEvent | undefined = undefined;

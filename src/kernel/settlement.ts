@@ -151,7 +151,9 @@ function boundReport(run: ModelRun, meters: Meters, requests: number): Meters | 
   const limit = (model.outputTokensMax ?? mediaTokensDefault) * requests;
   const outputMax = (sumOutputTokens(upper) ?? 0) * limitMargin.share + limitMargin.tokens;
   // A limit that the provider was not sent bounds nothing.
-  const isLimited = run.call.request.capability === "chat" && !limitNames.some((name) => run.ignored.has(name));
+  const { capability, original } = run.call.request;
+  const names = [...limitNames, original?.format.outputLimit ?? ""];
+  const isLimited = capability === "chat" && !names.some((name) => run.ignored.has(name));
   const over: MeterName[] = [];
   if (sumPromptTokens(meters) > promptTokensMaxOf(run, requests)) over.push(...promptMeters);
   if ((sumOutputTokens(meters) ?? 0) > (isLimited ? outputMax : Math.max(outputMax, limit))) over.push(...answerMeters);
@@ -279,6 +281,7 @@ function noteImplausible({ log, now }: Kernel, run: ModelRun, reported: Meters):
   log.warn("usage_implausible", { call: call.id, model, plugin, reported, charged: meters, unchargedUsd });
   attempt?.warn(
     `The provider reported more than the call can have used: ${describeMeters(reported)}; charged: ${describeMeters(meters)}`,
+    [],
   );
   attempt?.route.health.onImplausible(now());
 }

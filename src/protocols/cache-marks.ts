@@ -142,7 +142,9 @@ export function withCoveredLifetimes<Body extends object>(
     return changed ?? value;
   };
   const shortened = shorten(body) as Body;
-  if (isShortened) warn("Shortened the cache lifetime: the price of this model does not cover a longer lifetime");
+  if (!isShortened) return shortened;
+  const fields = Object.keys(body).filter((name) => shortened[name as keyof Body] !== body[name as keyof Body]);
+  warn("Shortened the cache lifetime: the price of this model does not cover a longer lifetime", fields);
   return shortened;
 }
 

@@ -4,6 +4,7 @@ import type {
   ChatChunk,
   ChatCompletion,
   ChatRequest,
+  Loss,
   PassedAnswer,
   PassthroughRequest,
   ServerEvent,
@@ -84,8 +85,8 @@ export interface Exchange {
   readonly request: ChatRequest | undefined;
   /** Why it cannot be said in the uniform format: only a provider that speaks the client's format can serve it. */
   readonly untranslatable?: GatewayError | undefined;
-  /** Losses of the translation, one message each. */
-  readonly warnings: readonly string[];
+  /** Losses of the translation. */
+  readonly losses: readonly Loss[];
   /** Whether the client leaves prompt caching to the gateway, as clients of formats without marks do. */
   readonly leavesCaching?: boolean;
   /** The request as its client wrote it, for providers that speak the client's format; absent where none can. */

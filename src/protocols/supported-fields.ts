@@ -1,4 +1,5 @@
-import type { Call, ChatRequest, Model } from "../provider/index.ts";
+import { isRecord } from "../lib/json.ts";
+import type { Call, ChatRequest, Model, Warn } from "../provider/index.ts";
 
 /** Fields that every translation handles itself. */
 const handled = ["model", "messages", "stream", "stream_options", "parallel_tool_calls"];
@@ -28,6 +29,53 @@ export function pickSupportedFields(
   const lost = present.filter((entry) => !supported.includes(entry)).map(([field]) => field);
   if (lost.length > 0) warn(`Left out, because the model does not take it: ${lost.join(", ")}`, lost);
   return Object.fromEntries(supported) as ChatRequest;
+}
+
+/** The members of a chat request's parts that a provider with its own wire format has no place for. */
+export interface LostMembers {
+  readonly message: readonly string[];
+  readonly image?: readonly string[];
+  readonly file?: readonly string[];
+  readonly function?: readonly string[];
+  readonly schema?: readonly string[];
+}
+
+/** Values of members that say what happens without them. */
+const memberDefaults: ReadonlySet<unknown> = new Set([undefined, null, false, "", "auto"]);
+
+/**
+ * Tells of members of messages, parts, tools and the response format that a provider with its own wire format is not sent.
+ *
+ * @example
+ * const lost = [];
+ * const messages = [{ role: "user", name: "ann", content: "Hi" }];
+ * warnOfLostMembers({ model: "m", messages }, { message: ["name"] }, (_, fields) => lost.push(fields));
+ * lost; // => [["messages[0].name"]]
+ */
+export function warnOfLostMembers(
+  { messages, tools, response_format: format }: ChatRequest,
+  lost: LostMembers,
+  warn: Warn,
+): void {
+  const fields: string[] = [];
+  const note = (holder: unknown, names: readonly string[] = [], path: string) => {
+    if (!isRecord(holder)) return;
+    for (const name of names) if (!memberDefaults.has(holder[name])) fields.push(`${path}.${name}`);
+  };
+  messages.forEach((message, index) => {
+    const path = `messages[${index}]`;
+    note(message, lost.message, path);
+    if (!Array.isArray(message.content)) return;
+    message.content.forEach((part, place) => {
+      if (part.type === "image_url") note(part.image_url, lost.image, `${path}.content[${place}].image_url`);
+      else if (part.type === "file") note(part.file, lost.file, `${path}.content[${place}].file`);
+    });
+  });
+  tools?.forEach((tool, index) => {
+    note(tool.function, lost.function, `tools[${index}].function`);
+  });
+  if (format?.type === "json_schema") note(format.json_schema, lost.schema, "response_format.json_schema");
+  if (fields.length > 0) warn(`Left out, because the provider has no place for it: ${fields.join(", ")}`, fields);
 }
 
 /**

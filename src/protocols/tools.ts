@@ -13,6 +13,7 @@ import {
   mapPieces,
   type ToolCall,
   toFinishReason,
+  type Warn,
 } from "../provider/index.ts";
 
 const allowedToolsParam = "tool_choice.allowed_tools.tools";
@@ -321,7 +322,7 @@ const choiceTypes: ReadonlySet<unknown> = new Set(["allowed_tools", "auto", "any
 export function dropPaidTools(
   body: Record<string, unknown>,
   isFree: (tool: Record<string, unknown>) => boolean,
-  warn: (message: string, ignored: string) => void,
+  warn: Warn,
   reason = "the price of this model does not cover them",
 ): void {
   const dropped: Record<string, unknown>[] = [];
@@ -338,10 +339,14 @@ export function dropPaidTools(
     const isSame = tools.length === toolList.length && tools.every((tool, place) => tool === toolList[place]);
     return isSame ? holder : { ...holder, tools };
   };
-  const { tools } = clean(body);
-  if (tools !== body.tools) body.tools = tools;
-  if (Array.isArray(body.input)) body.input = mapChanged(body.input, clean);
   const { tool_choice: choice } = body;
+  const { tools } = clean(body);
+  const fields = new Set<string>();
+  if (tools !== body.tools) fields.add("tools");
+  if (tools !== body.tools) body.tools = tools;
+  const { input } = body;
+  if (Array.isArray(input)) body.input = mapChanged(input, clean);
+  if (body.input !== input) fields.add("input");
   const chosen = clean(choice);
   const isChoiceOfDropped =
     isRecord(choice) &&
@@ -357,7 +362,8 @@ export function dropPaidTools(
   }
   const types = dropped.map(({ type }) => (typeof type === "string" ? type : JSON.stringify(type)).slice(0, 64));
   const names = [...new Set(types)].join(", ");
-  warn(`Left out the tools ${names}: ${reason}`, "tools");
+  if (body.tool_choice !== choice) fields.add("tool_choice");
+  warn(`Left out the tools ${names}: ${reason}`, [...fields]);
 }
 
 /** Changes tools of a body that is passed through, wherever it can bring them, and a choice of one. */
@@ -382,7 +388,7 @@ export function changeTools(
 export function withoutTools(
   body: Record<string, unknown>,
   isLeftOut: (tool: Record<string, unknown>) => boolean,
-  warn: (message: string, ignored: string) => void,
+  warn: Warn,
 ): Record<string, unknown> {
   const copy = { ...body };
   dropPaidTools(copy, (tool) => !isLeftOut(tool), warn, "the remaining balance of the wallet does not cover them");

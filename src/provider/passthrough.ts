@@ -66,6 +66,8 @@ export interface PassthroughFormat {
   readonly protocol: "responses" | "messages" | "decisions";
   /** The field of a request that bounds the answer; absent: no field does. */
   readonly outputLimit?: string;
+  /** The fields that say here what a field of chat says, by the name in chat; absent, and fields that are not in it: those of the same name. */
+  readonly namesOfChat?: Readonly<Record<string, readonly string[]>>;
   readonly prompt: PromptForm;
   /** The provider's own word on its prompt cache, where an answer or one of its events has it. */
   cacheReportOf?(part: WirePart): CacheReport | undefined;
@@ -147,6 +149,13 @@ export interface OutputReader {
   whole(value: unknown, item?: unknown, part?: unknown): void;
   /** Ends an item. A later item may have the same index. */
   end(item: unknown): void;
+}
+
+/** Something that a translation of a request left out or changed. */
+export interface Loss {
+  readonly message: string;
+  /** The fields that it is about, as the client's protocol writes their paths. */
+  readonly fields: readonly string[];
 }
 
 /** A request as its client wrote it, for the routes whose providers speak the client's wire format. */

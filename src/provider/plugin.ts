@@ -175,13 +175,21 @@ export interface Call<Request> {
    * request that the gateway knows and those in `requestFields` of the plugin. Absent: it is public.
    */
   readonly isOwnServer?: boolean;
+  /**
+   * Whether the plugin is for servers that people run themselves, by the base URL that it declares. Such a server is sent all fields of a
+   * message; a public provider is sent those that it documents, also where it is reached over a private address. Absent: it is not.
+   */
+  readonly isForOwnServers?: boolean;
   /** Whether something in it asks for a cache that keeps for longer than the provider's least; absent: it may. */
   readonly keepsLonger?: boolean | undefined;
   /**
-   * Notes in the request log what a translation had to leave out or change. At most 500 characters of a message are kept. The names of
-   * `ignored` request fields are sent to the caller in the header `x-modelgate-ignored`.
+   * Notes in the request log what a translation had to leave out or change. At most 500 characters of a message are kept.
+   *
+   * @param ignored The request fields that it is about, by the names in `request`: a field, a member (`reasoning.effort`) or a place in a
+   *   list (`tools[2]`). The caller reads in the header `x-modelgate-ignored` those that it has sent, by its protocol's names. `[]` where
+   *   the message is about no field.
    */
-  warn(message: string, ignored?: string | readonly string[]): void;
+  warn(message: string, ignored: string | readonly string[]): void;
 }
 
 /** A request in a protocol of chat that the provider speaks itself: it goes there as the client wrote it. */
@@ -400,5 +408,5 @@ export interface ProviderPlugin {
   readUsage(part: Record<string, unknown>, before?: AnswerUsage): AnswerUsage | undefined;
 }
 
-/** Takes what a translation had to leave out or change. */
-export type Warn = (message: string, ignored?: string | readonly string[]) => void;
+/** Takes what a translation had to leave out or change, as {@link Call.warn} does. */
+export type Warn = Call<unknown>["warn"];

@@ -119,7 +119,7 @@ function stream(
 function chooseRequest(
   deps: HttpDeps,
   call: HttpCall,
-  { request, passthrough, untranslatable, warnings, leavesCaching = false }: Exchange,
+  { request, passthrough, untranslatable, losses, leavesCaching = false }: Exchange,
 ): ChatRequest {
   call.leavesCaching = leavesCaching;
   call.original = passthrough;
@@ -127,10 +127,10 @@ function chooseRequest(
   call.passthrough = passed;
   if (passed === undefined) {
     if (untranslatable !== undefined) throw untranslatable;
-    for (const message of warnings) call.warn(message);
+    for (const loss of losses) call.noteLoss(loss);
   } else {
     passed.untranslatable = untranslatable;
-    passed.warnings = warnings;
+    passed.losses = losses;
   }
   return request ?? (passed as Passthrough).toPlaceholderRequest();
 }
@@ -172,7 +172,7 @@ function toChatBody(deps: HttpDeps, body: unknown, call: HttpCall): ChatRequest 
   const request = checkBody(ResponsesRequest, body);
   const envelope = createReasoningEnvelope(deps.sealKey, call.caller.accountId);
   const { chat, plan } = fromResponsesRequest(request, { envelope, stored: false });
-  for (const message of plan.warnings) call.warn(message);
+  for (const loss of plan.losses) call.noteLoss(loss);
   return { ...chat, ...(request.store === false && { store: false }) };
 }
 

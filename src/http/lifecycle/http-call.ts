@@ -12,10 +12,11 @@ import {
   type Slot,
   type Steering,
 } from "../../kernel/index.ts";
+import { isFieldName } from "../../lib/field-name.ts";
 import { isRecord, parseJson } from "../../lib/json.ts";
 import { LruMap } from "../../lib/lru-map.ts";
 import type { Inbound } from "../../protocols/inbound.ts";
-import type { PassthroughRequest } from "../../provider/index.ts";
+import type { Loss, PassthroughRequest } from "../../provider/index.ts";
 import type { CallerOrigin } from "../../reports/index.ts";
 import type { Clients, Sockets } from "../deps.ts";
 import { type CallMemory, ownerOfNetwork } from "../memory/call-memory.ts";
@@ -38,6 +39,8 @@ export type ClientFormat = Pick<
 /** The part of a client's format that errors need. */
 export type ErrorFormat = Pick<ClientFormat, "toError" | "triesWebSocket">;
 
+/** The most fields that a client is told of. */
+const leftOutMax = 40;
 /** Idle sockets are closed after this; the maximum that Bun accepts. */
 const idleSecondsMax = 255;
 
@@ -168,8 +171,10 @@ export class HttpCall {
     this.leftOut.add(field);
   }
 
-  warn(message: string): void {
+  /** Keeps what a translation that every route is asked by has left out. */
+  noteLoss({ message, fields }: Loss): void {
     this.warnings.push(message);
+    for (const field of fields) if (this.leftOut.size < leftOutMax && isFieldName(field)) this.leftOut.add(field);
   }
 
   /** The request as the kernel takes it. */
@@ -187,8 +192,7 @@ export class HttpCall {
       sink,
       protocol,
       passthrough,
-      // Nothing but a comparison with the session's last turn reads it where nothing is passed through.
-      original: session === undefined ? undefined : this.original,
+      original: this.original,
       clientRequestId,
       session,
       tag,

@@ -61,7 +61,7 @@ import {
 import { countPrompt } from "./chat-count.ts";
 import { collectCompletion } from "./collect-completion.ts";
 import { fanOutChunks, fanOutCompletions, fanOutMax } from "./fan-out.ts";
-import { createOpener, type OpenedPassthrough, sendPassthrough } from "./passthrough.ts";
+import { createOpener, type OpenedPassthrough, sendPassthrough, withClientNames } from "./passthrough.ts";
 
 /** Bytes of a token with its probability as JSON, and of each of the likeliest others. */
 const logprobBytes = 70;
@@ -238,11 +238,12 @@ export const chatCapability: CapabilityHandler<"chat"> = {
   },
 
   async execute(kernel, run) {
-    const { id, openedAt, protocol } = run.call.request;
+    const { id, openedAt, protocol, original } = run.call.request;
     const { passthrough, sink } = run;
+    const open = original === undefined ? openChat : withClientNames(original, openChat);
     const opened = await withFailover<ChatRequest, OpenedChat | OpenedPassthrough>(kernel, run, {
       requestFor: (model) => (protocol === "chat" ? withDefaults(run.request, model) : run.request),
-      run: passthrough === undefined ? openChat : createOpener(run, passthrough, openChat),
+      run: passthrough === undefined ? open : createOpener(run, passthrough, open),
     });
     if ("readUsage" in opened) return sendPassthrough(kernel, run, opened);
     const head = createAnswerHead(id, run.publicName, openedAt);
@@ -376,7 +377,7 @@ function reportUnknownFinish({ log }: Kernel, run: ModelRun, word: string): void
   run.answer.hasUnknownFinish = true;
   log.warn("finish_reason_unknown", { call: call.id, model, plugin });
   // It is the provider's, so the log does not have it.
-  attempt?.warn(`The finish reason ${quoteValue(word)} is unknown, so the answer is treated as cut off`);
+  attempt?.warn(`The finish reason ${quoteValue(word)} is unknown, so the answer is treated as cut off`, []);
 }
 
 /** Sends the chunks as they come. Throws unless the stream ends in order; the HTTP side makes an error event of it. */

@@ -6,6 +6,7 @@ import {
   type ChatRequest,
   type ChatStream,
   fromIterable,
+  type Warn,
 } from "../../provider/index.ts";
 import { maySendAgain } from "../failed-attempt.ts";
 import { toChunks } from "../normalize/answer.ts";
@@ -24,7 +25,7 @@ export const fanOutMax = 16;
  */
 export async function settleRequests<Answer>(
   requests: readonly Promise<Answer>[],
-  warn: (message: string) => void,
+  warn: Warn,
 ): Promise<[Answer, ...Answer[]]> {
   const answers: Answer[] = [];
   const failures: unknown[] = [];
@@ -34,7 +35,7 @@ export async function settleRequests<Answer>(
   }
   const [first, ...others] = answers;
   if (first === undefined) throw failures.find((failure) => !mayBeSentAgain(failure)) ?? failures[0];
-  if (failures.length > 0) warn(`${failures.length} of ${requests.length} requests failed: ${String(failures[0])}`);
+  if (failures.length > 0) warn(`${failures.length} of ${requests.length} requests failed: ${String(failures[0])}`, []);
   return [first, ...others];
 }
 

@@ -1,4 +1,5 @@
-import { toMeters, UpstreamError } from "../../contract/index.ts";
+import { getOwn, toMeters, UpstreamError } from "../../contract/index.ts";
+import { headOf } from "../../lib/field-name.ts";
 import { isRecord, parseJson } from "../../lib/json.ts";
 import { isEndMark } from "../../lib/sse.ts";
 import {
@@ -9,6 +10,7 @@ import {
   judgeFinish,
   type NativeAnswer,
   type PassthroughFormat,
+  type PassthroughRequest,
   type ProviderPlugin,
   type ServerEvent,
   type WirePart,
@@ -59,9 +61,26 @@ export function createOpener<Opened>(
         return openChat(plugin, { ...call, upstream: error.replay(call.upstream) });
       });
     }
-    for (const message of passthrough.warnings) call.warn(message);
+    for (const { message, fields } of passthrough.losses) call.warn(message, fields);
     return openChat(plugin, call);
   };
+}
+
+/** Asks by chat for a request of another protocol: warnings name fields as that protocol does, and no places in lists of chat. */
+export function withClientNames<Opened>(
+  { format, body }: Pick<PassthroughRequest, "format" | "body">,
+  openChat: (plugin: ProviderPlugin, call: Call<ChatRequest>) => Promise<Opened>,
+): typeof openChat {
+  const toNames = (field: string): readonly string[] => {
+    const name = headOf(field);
+    const names = (getOwn(format.namesOfChat ?? {}, name) ?? [name]).filter((one) => (body[one] ?? null) !== null);
+    return names.slice(0, 1);
+  };
+  return (plugin, call) =>
+    openChat(plugin, {
+      ...call,
+      warn: (message, ignored) => call.warn(message, [...new Set([ignored].flat().flatMap(toNames))]),
+    });
 }
 
 /**

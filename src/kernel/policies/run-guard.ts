@@ -75,7 +75,7 @@ export class RunGuard implements Guard {
   async checkRequest<C extends Capability>(run: ModelRun<C>): Promise<void> {
     const { passthrough, capability } = this.#call.request;
     if (passthrough?.untranslatable !== undefined) throw passthrough.untranslatable;
-    for (const message of passthrough?.warnings ?? []) this.#call.warn(message);
+    for (const loss of passthrough?.losses ?? []) run.noteLoss(loss);
     if (capability === "embeddings") expectText(run.request as EmbeddingsBody);
     run.request = await this.#apply("request", run.request, { role: "user" });
   }

@@ -84,6 +84,8 @@ interface Verdict {
 interface Base {
   readonly host: string;
   readonly isLocal: boolean;
+  /** It is asked without TLS. */
+  readonly isPlain: boolean;
 }
 
 /** Returns the addresses of a host name. Rejects if there are no addresses. */
@@ -157,6 +159,16 @@ export class SsrfGuard {
   }
 
   /**
+   * Whether a plugin is for servers that people run themselves: the base URL that it declares is a private address, or is asked without
+   * TLS, as no public provider is. It decides what such a server is sent, wherever it is reached; what may be reached follows the
+   * address, by {@link isOwnServer}. A public provider that is reached over a private proxy is still a public provider.
+   */
+  isForOwnServers({ baseUrl }: Pick<ProviderPlugin, "baseUrl">): boolean {
+    const { isLocal, isPlain } = this.#getBase(baseUrl);
+    return isLocal || isPlain;
+  }
+
+  /**
    * The addresses of a URL that passed these checks. If the connection goes to these addresses only, a name that
    * changes in between does no harm.
    *
@@ -190,7 +202,7 @@ export class SsrfGuard {
     let base = this.#bases.get(baseUrl);
     if (base === undefined) {
       const host = stripBrackets(new URL(baseUrl).hostname);
-      base = { host, isLocal: isLocalHost(host) };
+      base = { host, isLocal: isLocalHost(host), isPlain: baseUrl.startsWith("http:") };
       this.#bases.set(baseUrl, base);
     }
     return base;

@@ -601,6 +601,11 @@ export class BoundUpstream implements Upstream {
     return this.#network.guard.isOwnServer({ baseUrl: this.baseUrl, isBaseUrlGiven });
   }
 
+  /** Whether the provider's plugin is for servers that people run themselves. */
+  isForOwnServers(): boolean {
+    return this.#network.guard.isForOwnServers(this.#route.plugin);
+  }
+
   /** Fetches a file that the caller named. @throws {GatewayError} `invalid_request`, which names the field. */
   async #fetchFile(url: string, param: string): Promise<FetchedFile> {
     const reserve = (bytes: number) => this.#sender.reserve(bytes);

@@ -86,7 +86,7 @@ export const chatInbound: ServedInbound<ChatRequest> = {
     return {
       request,
       leavesCaching: leavesCaching(request),
-      warnings: [],
+      losses: [],
       toAnswer(completion) {
         dropBeside(completion.choices);
         return completion;

@@ -102,7 +102,7 @@ export const completionsInbound: Inbound<ChatRequest, void> = {
   toError: toOpenaiError,
   open: (request): Exchange => ({
     request,
-    warnings: [],
+    losses: [],
     toAnswer: (completion) => toTextCompletion([completion]),
     push(chunk) {
       const text = toTextChunk(chunk);

@@ -40,7 +40,7 @@ export const decisionsInbound: ServedInbound<DecisionRequest> = {
   open(request): Exchange {
     return {
       request: toChatRequest(request),
-      warnings: [],
+      losses: [],
       passthrough: { format: decisionsFormat, body: request },
       toAnswer: (completion) => toDecision(request, completion),
       push: () => "",

@@ -18,7 +18,7 @@ import { placeholderImages as fetched, fetchImages, precheckMultimodal } from ".
 import { nearestEffort, toServiceTier } from "../openai/request.ts";
 import type { Outbound } from "../outbound.ts";
 import { withStops } from "../stops.ts";
-import { pickSupportedFields } from "../supported-fields.ts";
+import { pickSupportedFields, warnOfLostMembers } from "../supported-fields.ts";
 import { getToolResults, readArguments, resultWithoutCall, withFunctionsAsTools } from "../tools.ts";
 import { fromCandidates, GenerateContentStream, readAnswerUsage } from "./answers.ts";
 import type { GenerateBody, GeneratePart, GenerateTurn } from "./schema.ts";
@@ -90,6 +90,14 @@ const translated =
   `max_tokens max_completion_tokens temperature top_p frequency_penalty presence_penalty stop n seed tools
   tool_choice response_format logprobs top_logprobs reasoning_effort`.split(/\s+/);
 
+const lostMembers = {
+  message: ["name", "refusal", "audio"],
+  image: ["detail"],
+  file: ["filename"],
+  function: ["strict"],
+  schema: ["description", "strict"],
+};
+
 /** The body of `generateContent`. */
 export function toContents(
   requested: ChatRequest & { service_tier?: unknown },
@@ -100,6 +108,7 @@ export function toContents(
   const tier = toServiceTier(requested.service_tier, model);
   const supported = tier === undefined ? translated : [...translated, "service_tier"];
   const request = pickSupportedFields(requested, supported, model, warn);
+  warnOfLostMembers(request, lostMembers, warn);
   const system = toSystem(request, surroundings.fetched);
   const contents = toTurns(request.messages, surroundings);
   const budget = new SchemaBudget();
@@ -167,7 +176,9 @@ function toResponses(
 ): GeneratePart[] {
   const results = getToolResults(messages, at).map(({ call, message, index }) => {
     const parts = toParts(message, fetched, index);
-    const response = toResponse(parts.map((part) => part.text ?? "").join(""), texts);
+    const text = parts.map((part) => part.text ?? "").join("");
+    const isFailed = "is_error" in message && message.is_error === true;
+    const response = isFailed ? { error: text } : toResponse(text, texts);
     const pictures = parts.filter((part) => part.text === undefined);
     return { pictures, part: { functionResponse: { name: call.function.name, response } } };
   });
@@ -267,7 +278,10 @@ function toFormat(request: ChatRequest, { options }: Model, budget: SchemaBudget
   const { response_format: format } = request;
   if (!format || format.type === "text") return {};
   if (jsonInstruction(request) !== undefined) {
-    warn("Added response_format to the prompt, because the provider does not support it together with tools");
+    warn(
+      "Added response_format to the prompt, because the provider does not support it together with tools",
+      "response_format",
+    );
     return {};
   }
   const responseMimeType = "application/json";
@@ -276,6 +290,6 @@ function toFormat(request: ChatRequest, { options }: Model, budget: SchemaBudget
   const subset = options?.thinking === undefined ? openApiSubset : jsonSchemaSubset;
   const param = "response_format.json_schema.schema";
   const { schema, dropped } = reduceSchema(format.json_schema.schema, subset, param, budget);
-  if (dropped.length > 0) warn(`Left out of ${param}: ${dropped.join(", ")}`);
+  if (dropped.length > 0) warn(`Left out of ${param}: ${dropped.join(", ")}`, param);
   return { responseMimeType, [subset === openApiSubset ? "responseSchema" : "responseJsonSchema"]: schema };
 }

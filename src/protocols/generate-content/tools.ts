@@ -35,7 +35,7 @@ function toDeclaration(
     throw badRequest(`${name} cannot name a function of this model: ${expected}`, `${path}.name`);
   }
   const { schema, dropped } = reduceSchema(parameters ?? {}, openApiSubset, `${path}.parameters`, budget);
-  if (dropped.length > 0) warn(`Left out of the parameters of ${name}: ${dropped.join(", ")}`);
+  if (dropped.length > 0) warn(`Left out of the parameters of ${name}: ${dropped.join(", ")}`, `${path}.parameters`);
   // The provider refuses an object of nothing.
   const isEmpty = schema.anyOf === undefined && Object.keys(schema.properties ?? {}).length === 0;
   return { name, description: description ?? undefined, parameters: isEmpty ? undefined : schema };

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { type ChatUsage, GatewayError, quoteValue, UpstreamError } from "../../contract/index.ts";
+import { type ChatUsage, GatewayError, getOwn, quoteValue, UpstreamError } from "../../contract/index.ts";
 import { fitCallId } from "../../lib/call-ids.ts";
 import { isRecord, JsonTexts } from "../../lib/json.ts";
 import { carryArguments } from "../../lib/tool-arguments.ts";
@@ -11,8 +11,10 @@ import type {
   Message,
   ResponseFormat,
   Tool,
+  Warn,
 } from "../../provider/index.ts";
 import { type AssistantTurn, Conversation, type MarkedPart, toContent } from "../conversation.ts";
+import { listOthers } from "../losses.ts";
 import {
   findForeignDetails,
   isOwnEnvelope,
@@ -21,6 +23,7 @@ import {
   readClaudeBlocks,
   toClaudeDetail,
 } from "../reasoning.ts";
+import { describeClientTool, isServerTool } from "./client-tools.ts";
 import type {
   MessagesAnswer,
   MessagesBlock,
@@ -36,8 +39,8 @@ interface TranslationOptions {
   model?: string | undefined;
   /** The most that the model writes. Agents ask for 128 000 tokens of every model, which others refuse. */
   outputTokensMax?: number | undefined;
-  /** Takes what the translation had to leave out. */
-  warn(message: string): void;
+  /** Takes what the translation had to leave out, with its path as Anthropic writes it. */
+  warn: Warn;
 }
 
 /** How the answer to a translated request is to be written. */
@@ -49,11 +52,38 @@ export interface MessagesPlan {
   readonly stopSequences: readonly string[];
 }
 
-/** Fields with a counterpart in a chat request, and fields that ask nothing of the model. */
-const translatedFields =
-  `model messages max_tokens system stream temperature top_p stop_sequences tools tool_choice thinking
-  output_config output_format metadata cache_control service_tier`.split(/\s+/);
-const silentFields = ["context_management", "betas", "diagnostics"];
+const namesOf = (text: string): ReadonlySet<string> => new Set(text.split(/\s+/));
+
+/** Fields with a counterpart in a chat request. */
+const translatedFields = namesOf(`model messages max_tokens system stream temperature top_p stop_sequences tools
+  tool_choice thinking output_config output_format metadata cache_control service_tier`);
+/** The members that are translated of fields that have others. */
+const translatedMembers: Readonly<Record<string, ReadonlySet<string>>> = {
+  thinking: namesOf("type budget_tokens display"),
+  output_config: namesOf("effort format"),
+  metadata: namesOf("user_id"),
+  tool_choice: namesOf("type name disable_parallel_tool_use"),
+};
+/** Values of fields that ask for what happens without them. */
+const defaults: Readonly<Record<string, unknown>> = { speed: "standard", inference_geo: "global" };
+
+const blockOf = (text: string) => namesOf(`type cache_control ${text}`);
+/** The members of each block that are translated, beside those that every block has. */
+const blockMembers: Readonly<Record<string, ReadonlySet<string>>> = {
+  text: blockOf("text"),
+  image: blockOf("source"),
+  document: blockOf("source title context"),
+  search_result: blockOf("source title content"),
+  tool_use: blockOf("id name input"),
+  tool_result: blockOf("tool_use_id content is_error"),
+  tool_reference: blockOf("tool_name"),
+  compaction: blockOf("content"),
+};
+const messageMembers = namesOf("role content");
+/** The members of a tool that are translated, and the one that only says how its calls are streamed. */
+const toolMembers = namesOf(
+  "type name description input_schema strict cache_control defer_loading eager_input_streaming",
+);
 
 /**
  * Translates a Messages request into the uniform format. Cache marks stay on parts, tools, calls and results as
@@ -81,11 +111,14 @@ export function fromMessagesRequest(
   if (outputTokens < 1)
     throw invalid("max_tokens", "This model has no cache to fill without an answer, expected 1 or more");
   const format = toFormat(body);
-  const dropped = Object.keys(body).filter((field) => {
-    const isLoss = !translatedFields.includes(field) && !silentFields.includes(field);
-    return isLoss && body[field as keyof MessagesRequest];
-  });
-  if (dropped.length > 0) warn(`Left out ${dropped.join(", ")}, which only Anthropic takes`);
+  const dropped = listOthers(body, translatedFields).filter(
+    (field) => getOwn(defaults, field) !== body[field as keyof MessagesRequest],
+  );
+  for (const [field, read] of Object.entries(translatedMembers)) {
+    const value: unknown = body[field as keyof MessagesRequest];
+    if (isRecord(value)) dropped.push(...listOthers(value, read).map((name) => `${field}.${name}`));
+  }
+  warnOfForeign(dropped, warn);
   const request: ChatRequest = {
     model: body.model,
     messages,
@@ -101,6 +134,10 @@ export function fromMessagesRequest(
     ...(tier && tier !== "auto" && { service_tier: tier === "standard_only" ? "default" : tier }),
   };
   return { request, plan: { envelope, names, thoughts: toDisplay(body), stopSequences: stops ?? [] } };
+}
+
+function warnOfForeign(fields: readonly string[], warn: Warn): void {
+  if (fields.length > 0) warn(`Left out ${fields.join(", ")}, which only Anthropic takes`, fields);
 }
 
 /** A mark of the whole request stands for one on its last block. */
@@ -189,13 +226,19 @@ interface TranslationContext {
   /** The id of the model that the request is for, the only one to read reasoning that was sealed for it. */
   model: string;
   names: ToolNames;
-  warn(message: string): void;
+  warn: Warn;
+}
+
+/** A block that adds a tool in the middle of a conversation or removes one, and its path. */
+interface ToolChange {
+  block: MessagesBlock;
+  path: string;
 }
 
 /** The messages of a conversation, and the changes of tools that stood in it. */
 interface TranslatedConversation {
   messages: Message[];
-  toolChanges: MessagesBlock[];
+  toolChanges: ToolChange[];
 }
 
 /**
@@ -219,8 +262,10 @@ function toConversation(
 ): TranslatedConversation {
   const reader = new ConversationReader(surroundings);
   if (system !== undefined && system !== null) reader.addSystem(toBlocks(system, "system"), "system");
-  for (const [index, { role, content }] of messages.entries()) {
+  for (const [index, message] of messages.entries()) {
+    const { role, content } = message;
     const path = `messages.${index}`;
+    reader.noteOthers(message, messageMembers, path);
     const blocks = toBlocks(content, `${path}.content`);
     if (role === "user") reader.addUser(blocks, `${path}.content`);
     else if (role === "assistant") reader.addAssistant(blocks, `${path}.content`);
@@ -233,10 +278,7 @@ function toConversation(
 class ConversationReader {
   readonly #surroundings: TranslationContext;
   readonly #conversation = new Conversation();
-  readonly #toolChanges: MessagesBlock[] = [];
-  readonly #dropped = new Set<string>();
-  /** Each message once: a long conversation has the same loss in every turn. */
-  readonly #warnings = new Set<string>();
+  readonly #toolChanges: ToolChange[] = [];
 
   constructor(surroundings: TranslationContext) {
     this.#surroundings = surroundings;
@@ -272,12 +314,15 @@ class ConversationReader {
     }
   }
 
+  /** Tells of the members of a message or block that are not read. */
+  noteOthers(part: object, read: ReadonlySet<string>, path: string): void {
+    for (const name of listOthers(part, read)) {
+      this.#surroundings.warn(`Left out ${name} of the conversation, which only Anthropic takes`, `${path}.${name}`);
+    }
+  }
+
   end(): TranslatedConversation {
     this.#expectResults();
-    if (this.#dropped.size > 0) {
-      this.#warnings.add(`Left out blocks of type ${[...this.#dropped].join(", ")}: only Anthropic reads them`);
-    }
-    for (const message of this.#warnings) this.#surroundings.warn(message);
     const messages = this.#conversation.toMessages();
     if (messages.length === 0) throw invalid("messages", "They hold nothing, expected text or another block");
     return { messages, toolChanges: this.#toolChanges };
@@ -290,14 +335,24 @@ class ConversationReader {
 
   #toParts(block: MessagesBlock, path: string): MarkedPart[] {
     const { type } = block;
-    if (isProviderBlock(type)) this.#dropped.add(type);
-    else if (type === "tool_addition" || type === "tool_removal") this.#toolChanges.push(block);
-    else return toParts(block, path);
+    if (isProviderBlock(type)) {
+      this.#surroundings.warn(`Left out blocks of type ${type}, which only Anthropic reads`, path);
+    } else if (type === "tool_addition" || type === "tool_removal") this.#toolChanges.push({ block, path });
+    else {
+      this.#noteMembers(block, path);
+      return toParts(block, path);
+    }
     return [];
+  }
+
+  #noteMembers(block: MessagesBlock, path: string): void {
+    const read = getOwn(blockMembers, block.type);
+    if (read !== undefined) this.noteOthers(block, read, path);
   }
 
   #addResult(block: MessagesBlock, path: string): void {
     const id = getText(block, "tool_use_id", path);
+    this.#noteMembers(block, path);
     const { content, is_error: isError } = block;
     const blocks = content === undefined || content === null ? [] : toBlocks(content, `${path}.content`);
     const parts = blocks.flatMap((part, index) => this.#toParts(part, `${path}.content.${index}`));
@@ -312,6 +367,7 @@ class ConversationReader {
     const input = block.input ?? {};
     if (id === "") throw invalid(`${path}.id`, "expected an id");
     if (!isRecord(input)) throw invalid(`${path}.input`, "expected an object");
+    this.#noteMembers(block, path);
     const name = this.#surroundings.names.toSent(getText(block, "name", path), `${path}.name`);
     const call = { name, arguments: JSON.stringify(input) };
     this.#conversation.addCall(turn, { id, type: "function", function: call, ...cacheMark(block) }, path);
@@ -327,18 +383,18 @@ class ConversationReader {
       const thought = getText(block, "thinking", path);
       const { signature } = block;
       if (typeof signature !== "string" || signature === "") {
-        this.#warnings.add("Left out reasoning without a signature");
+        this.#surroundings.warn("Left out reasoning without a signature", path);
         return turn;
       }
       const opened = envelope.open(signature, thought);
       // Anthropic's own words: clients look for them, take the reasoning out and send the request again.
       if (opened.origin === "altered") throw invalid(path, "Invalid `signature` in `thinking` block");
-      if (opened.origin === "foreign") this.#warnings.add("Left out reasoning that another gateway signed");
+      if (opened.origin === "foreign") this.#surroundings.warn("Left out reasoning that another gateway signed", path);
       if (opened.origin === "own") {
         const { text = thought, details = [], model: reasonedBy } = opened.reasoning;
         if (text !== "") turn.reasoning += turn.reasoning === "" ? text : `\n${text}`;
         if (reasonedBy === model) turn.details.push(...details);
-        else if (details.length > 0) this.#warnings.add("Left out sealed reasoning of another model");
+        else if (details.length > 0) this.#surroundings.warn("Left out sealed reasoning of another model", path);
       }
       if (opened.origin !== "provider") return turn;
     }
@@ -469,36 +525,54 @@ class ToolNames {
 type ToolFields = Pick<ChatRequest, "tools" | "tool_choice" | "parallel_tool_calls">;
 
 /**
- * The client's own tools, and the choice among them. Tools that run at Anthropic are left out.
+ * The tools that the client runs, its own and Anthropic's, and the choice among them. Tools that run at Anthropic are left out.
  *
  * @param changes Blocks `tool_addition` and `tool_removal` of the conversation, in their order.
  */
 function toTools(
   { tools, tool_choice: choice, messages }: MessagesRequest,
-  changes: readonly Record<string, unknown>[],
+  changes: readonly ToolChange[],
   names: ToolNames,
-  warn: (message: string) => void,
+  warn: Warn,
 ): ToolFields {
   const toolsByName = new Map<string, Tool>();
   const dropped: string[] = [];
   const isHidden = findHidden(tools ?? [], choice?.name, messages);
   const add = (tool: Record<string, unknown>, path: string) => {
     const { type } = tool;
-    if (type === undefined || type === null || type === "custom") {
-      const converted = toTool(tool, path, names);
+    const described = describeClientTool(tool);
+    const { tool: own, members } = described ?? { tool, members: [] };
+    // A type that is not known is one more tool of the client's where it comes with a schema.
+    const isOwn = type === undefined || type === null || type === "custom" || isRecord(own.input_schema);
+    if (isOwn && !isServerTool(type)) {
+      const converted = toTool(own, path, names);
       toolsByName.set(converted.function.name, converted);
-    } else dropped.push(typeof tool.name === "string" ? tool.name : quoteValue(type));
+      const others = listOthers(tool, toolMembers).filter((name) => !members.includes(name));
+      warnOfForeign(
+        others.map((name) => `${path}.${name}`),
+        warn,
+      );
+      return;
+    }
+    const name = typeof tool.name === "string" ? tool.name : quoteValue(type);
+    dropped.push(name);
+    const reason = isServerTool(type) ? "runs at Anthropic only" : "is of a type that is not known here";
+    warn(`Left out the tool ${name}, which ${reason}`, path);
   };
   for (const [index, tool] of (tools ?? []).entries()) if (!isHidden(tool)) add(tool, `tools.${index}`);
-  for (const { type, tool } of changes) {
+  for (const { block, path } of changes) {
+    const { type, tool } = block;
     if (!isRecord(tool)) continue;
-    if (type === "tool_addition" && isRecord(tool.definition)) add(tool.definition, "tool_addition.tool.definition");
+    if (type === "tool_addition" && isRecord(tool.definition)) add(tool.definition, `${path}.tool.definition`);
     else if (type === "tool_removal" && typeof tool.name === "string")
       toolsByName.delete(names.toSent(tool.name, "tool"));
   }
-  if (dropped.length > 0) warn(`Left out the tools ${dropped.join(", ")}, which run at Anthropic only`);
-  if (toolsByName.size === 0) return {};
+  if (toolsByName.size === 0) {
+    if (choice?.type === "any" || choice?.type === "tool") warn("Left out tool_choice: no tool is left", "tool_choice");
+    return {};
+  }
   const chosen = toChoice(choice, { known: toolsByName, dropped, names });
+  if (choice && chosen === undefined) warn("Left out tool_choice, whose tool was left out", "tool_choice");
   return {
     tools: [...toolsByName.values()],
     ...(chosen !== undefined && { tool_choice: chosen }),

@@ -9,6 +9,7 @@ import {
   toNamedEvent,
   tryTranslate,
 } from "../inbound.ts";
+import { Losses } from "../losses.ts";
 import type { ReasoningEnvelope } from "../reasoning.ts";
 import { MessagesStream } from "./client-stream.ts";
 import { toMessagesError } from "./errors.ts";
@@ -80,9 +81,8 @@ export const messagesInbound: Inbound<MessagesRequest, MessagesInboundOptions> =
   open(clientBody, { callId, leaveOut, ...options }): Exchange {
     const body = withoutThread(clientBody);
     if (body !== clientBody) leaveOut(threadField);
-    const warnings: string[] = [];
-    const warn = (message: string) => void warnings.push(message);
-    const translated = tryTranslate(() => fromMessagesRequest(body, { ...options, warn }));
+    const losses = new Losses();
+    const translated = tryTranslate(() => fromMessagesRequest(body, { ...options, warn: losses.warn }));
     const passthrough = { format: messagesFormat, body: withoutOwnThoughts(body) };
     const { request, plan } = translated instanceof GatewayError ? {} : translated;
     const untranslatable = translated instanceof GatewayError ? translated : undefined;
@@ -90,7 +90,7 @@ export const messagesInbound: Inbound<MessagesRequest, MessagesInboundOptions> =
     return {
       request,
       untranslatable,
-      warnings,
+      losses: losses.list,
       passthrough,
       toAnswer: (completion) => toMessagesAnswer(completion, expectTranslated(plan)),
       push: (chunk) => formatEvents(expectTranslated(stream).push(chunk)),

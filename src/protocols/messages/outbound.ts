@@ -19,7 +19,7 @@ import { nearestEffort } from "../openai/request.ts";
 import type { Outbound } from "../outbound.ts";
 import { readClaudeBlocks, toClaudeDetail } from "../reasoning.ts";
 import { withStops } from "../stops.ts";
-import { pickSupportedFields } from "../supported-fields.ts";
+import { pickSupportedFields, warnOfLostMembers } from "../supported-fields.ts";
 import {
   getToolResults,
   readArguments,
@@ -116,6 +116,10 @@ const temperatureDefaults = [0.7, 1];
 const translated = `max_tokens max_completion_tokens temperature top_p stop n tools
   tool_choice parallel_tool_calls response_format reasoning_effort user cache_control`.split(/\s+/);
 
+/** Members that there is no place for; more of them where the model is not held to schemas. */
+const lostMembers = { message: ["name", "refusal", "audio"], image: ["detail"], schema: ["description"] };
+const looseMembers = { ...lostMembers, function: ["strict"], schema: ["description", "strict"] };
+
 /**
  * Translates a request, and says how its answer is to be read. What is undefined in the body is not there.
  *
@@ -123,6 +127,7 @@ const translated = `max_tokens max_completion_tokens temperature top_p stop n to
  */
 export function toMessagesBody(requested: ChatRequest, model: Model, warn: Warn, takesRequestMark = false) {
   const request = pickSupportedFields(limitMarks(requested), translated, model, warn);
+  warnOfLostMembers(request, model.options?.jsonSchema === true ? lostMembers : looseMembers, warn);
   const limit = model.outputTokensMax ?? outputTokensMaxDefault;
   const maxTokens = Math.min(request.max_completion_tokens ?? request.max_tokens ?? limit, limit);
   const { tools, choice, schema, reading } = toFormat(request, model, warn);
@@ -333,7 +338,7 @@ function toTools(request: ChatRequest, model: Model, budget: SchemaBudget, warn:
 /** A schema that the provider can hold the model to. */
 export function strictSchema(schema: object, param: string, budget: SchemaBudget, warn: Warn): object {
   const { schema: reduced, dropped } = reduceSchema(schema, strictSubset, param, budget);
-  if (dropped.length > 0) warn(`Left out of ${param}: ${dropped.join(", ")}`);
+  if (dropped.length > 0) warn(`Left out of ${param}: ${dropped.join(", ")}`, param);
   return reduced;
 }
 

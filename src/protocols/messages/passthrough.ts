@@ -313,6 +313,15 @@ const missKinds: ReadonlyMap<string, CacheMissKind> = new Map([
 export const messagesFormat: PassthroughFormat = {
   protocol: "messages",
   countHandler: "countMessagesTokens",
+  namesOfChat: {
+    messages: ["messages", "system"],
+    max_completion_tokens: ["max_tokens"],
+    stop: ["stop_sequences"],
+    reasoning_effort: ["thinking", "output_config"],
+    response_format: ["output_config", "output_format"],
+    parallel_tool_calls: ["tool_choice"],
+    user: ["metadata"],
+  },
   prompt: {
     list: "messages",
     scalars: scalarsOf(MessagesRequest.properties),

@@ -145,7 +145,7 @@ export function chatHandler(defaults: ChatOptions) {
 
 /** The body of a chat request as this provider takes it. */
 export function toChatBody(
-  requested: Pick<Call<ChatRequest>, "request" | "model" | "keepsLonger" | "warn" | "isOwnServer">,
+  requested: Pick<Call<ChatRequest>, "request" | "model" | "keepsLonger" | "warn" | "isForOwnServers">,
   options: ChatOptions,
 ) {
   const { model, warn } = requested;
@@ -158,7 +158,7 @@ export function toChatBody(
     delete body.cache_control;
     warn("Left out cache_control: the provider does not take it", "cache_control");
   }
-  body.messages = toMessages(call.request.messages, options, requested.isOwnServer);
+  body.messages = toMessages(call.request.messages, options, requested.isForOwnServers);
   if (Array.isArray(body.tools)) body.tools = toTools(body.tools, options);
   if (Array.isArray(body.functions)) body.functions = mapChanged<object>(body.functions, withWholeSchema);
   fitReasoning(body, call, options);

@@ -9,6 +9,7 @@ import type {
   ModelOptions,
   OptionKind,
   ToolCall,
+  Warn,
 } from "../../provider/index.ts";
 import { withCallIds } from "../tools.ts";
 
@@ -38,8 +39,8 @@ export interface ChatOptions extends RequestOptions {
   /** Fields of a message it rejects. Default: the fields that carry reasoning. */
   messageOmit?: readonly string[];
   /**
-   * Fields of a message, or of a call in one, that it takes besides those that OpenAI documents. A public provider is sent no others;
-   * a server of the operator's own is sent all that the gateway knows.
+   * Fields of a message, or of a call in one, that it takes besides those that OpenAI documents. A public provider is sent no others,
+   * wherever it is reached; a plugin for servers that people run themselves, which declares a private address or one without TLS, sends all.
    */
   messageFields?: readonly string[];
   /**
@@ -236,7 +237,7 @@ export const openaiModelOptions: ModelOptions = {
 interface RequestInput {
   readonly request: object;
   readonly model: Model;
-  warn(message: string, ignored?: string): void;
+  readonly warn: Warn;
 }
 
 /** The body to send: the request with the provider's model name, without what it rejects. `null` counts as absent. */
@@ -346,19 +347,19 @@ const calledFields: ReadonlySet<string> = new Set(["name", "arguments"]);
 /**
  * The messages as the provider takes them. What needs no change, a message or the whole list, is passed on, not copied.
  *
- * @param isOwnServer Whether it is a server of the operator's own, whose fields are restricted elsewhere.
+ * @param isForOwnServers Whether the provider's plugin is for servers that people run themselves, which get all fields of a message.
  */
 export function toMessages(
   messages: readonly Message[],
   options: ChatOptions,
-  isOwnServer = false,
+  isForOwnServers = false,
 ): readonly Message[] {
   const sentMessages: Message[] = [];
   const media: ContentPart[] = [];
   for (const message of withCallIds(messages, options.callIds)) {
     if (message.role !== "tool") sendMedia(media, sentMessages);
     sentMessages.push(
-      toMessage(message.role === "tool" ? toToolMessage(message, media) : message, options, isOwnServer),
+      toMessage(message.role === "tool" ? toToolMessage(message, media) : message, options, isForOwnServers),
     );
   }
   sendMedia(media, sentMessages);
@@ -386,13 +387,13 @@ export function withoutMarks<Member extends object>(list: readonly Member[]): Me
   });
 }
 
-function toMessage(original: Message, options: ChatOptions, isOwnServer: boolean): Message {
+function toMessage(original: Message, options: ChatOptions, isForOwnServers: boolean): Message {
   const { keepsReasoning, systemRole, messageFields: further = [] } = options;
   const messageOmit = options.messageOmit ?? (keepsReasoning ? reasoningFieldsKept : reasoningFields);
   const isBare = keepsReasoning === true && hasCalls(original) && !original.reasoning_content;
   const isMarkable = takesMarks(options);
   const placed = isMarkable ? withMarkOnPart(original) : original;
-  const described = isOwnServer ? placed : withDescribedCalls(placed, further);
+  const described = isForOwnServers ? placed : withDescribedCalls(placed, further);
   const message = isBare ? { ...described, reasoning_content: unknownReasoning } : described;
   const role = toRole(message.role, systemRole);
   const { content, tool_calls: calls } = message;
@@ -404,7 +405,7 @@ function toMessage(original: Message, options: ChatOptions, isOwnServer: boolean
     further.includes(key);
   const isSent = (key: string) =>
     !messageOmit.includes(key) &&
-    (isOwnServer || isTaken(key)) &&
+    (isForOwnServers || isTaken(key)) &&
     (key !== "tool_calls" || hasCalls(message)) &&
     (key !== mark || isMarkable) &&
     (message[key as keyof Message] !== null || key === "content");
@@ -529,7 +530,7 @@ export function warnOfTier(
   const { service_tier: requested } = request as { service_tier?: unknown };
   const isSold = requested !== "default" && requested !== "auto" && toServiceTier(requested, model) !== undefined;
   if (!costlierTiers.includes(tier) || pass.includes("service_tier") || isSold) return;
-  warn(`The provider used the service tier ${tier}, which costs more than the price of this model covers`);
+  warn(`The provider used the service tier ${tier}, which costs more than the price of this model covers`, []);
 }
 
 const effortsRising = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];

@@ -1,9 +1,19 @@
 import { createHash } from "node:crypto";
 import { badRequest, GatewayError, getOwn, quoteValue } from "../../contract/index.ts";
 import { isRecord, JsonTexts } from "../../lib/json.ts";
-import type { ChatRequest, ContentPart, Message, ResponseFormat, Tool, ToolChoice } from "../../provider/index.ts";
+import type {
+  ChatRequest,
+  ContentPart,
+  Loss,
+  Message,
+  ResponseFormat,
+  Tool,
+  ToolChoice,
+  Warn,
+} from "../../provider/index.ts";
 import { markOf, readMark } from "../cache-marks.ts";
 import { Conversation, toContent } from "../conversation.ts";
+import { Losses, listOthers } from "../losses.ts";
 import { isOwnEnvelope, type ReasoningEnvelope } from "../reasoning.ts";
 import type {
   CustomTool,
@@ -19,8 +29,63 @@ import type {
   TypedItem,
 } from "./schema.ts";
 
-/** A request can hold thousands of things to leave out. */
-const warningsMax = 20;
+const namesOf = (text: string): ReadonlySet<string> => new Set(text.split(/\s+/));
+
+/** Fields with a counterpart in a chat request, and fields that the gateway itself keeps to. */
+const readFields =
+  namesOf(`model input instructions stream stream_options max_output_tokens temperature top_p top_logprobs
+  tools tool_choice parallel_tool_calls text reasoning include store previous_response_id background prompt_cache_key
+  prompt_cache_retention prompt_cache_options service_tier truncation metadata user safety_identifier cache_control
+  prompt_cache_breakpoint`);
+/** The members that are read of fields that have others. */
+const readMembers: Readonly<Record<string, ReadonlySet<string>>> = {
+  text: namesOf("format verbosity"),
+  reasoning: namesOf("effort summary"),
+  stream_options: namesOf(""),
+};
+/** Parts of an answer that `include` asks for, and that every model can give. */
+const included: ReadonlySet<string> = new Set(["reasoning.encrypted_content", "message.output_text.logprobs"]);
+
+/** Members that an item, a part or a tool of any type may have. */
+const commonMembers = namesOf("type id status cache_control prompt_cache_breakpoint");
+const partOf = (text: string) => namesOf(text).union(commonMembers);
+const itemMembers: Readonly<Record<string, ReadonlySet<string>>> = {
+  message: partOf("role content"),
+  function_call: partOf("call_id name namespace arguments"),
+  function_call_output: partOf("call_id output"),
+  custom_tool_call: partOf("call_id name namespace input"),
+  custom_tool_call_output: partOf("call_id output"),
+  tool_search_call: partOf("call_id execution arguments"),
+  tool_search_output: partOf("call_id execution tools"),
+  additional_tools: partOf("role tools"),
+  reasoning: partOf("summary content encrypted_content"),
+};
+const partMembers: Readonly<Record<string, ReadonlySet<string>>> = {
+  input_text: partOf("text"),
+  output_text: partOf("text"),
+  text: partOf("text"),
+  refusal: partOf("refusal"),
+  input_image: partOf("image_url detail"),
+  input_file: partOf("file_data filename"),
+  input_audio: partOf("input_audio"),
+};
+const toolMembers: Readonly<Record<string, ReadonlySet<string>>> = {
+  function: partOf("name description parameters strict"),
+  custom: partOf("name description format"),
+  namespace: partOf("name description tools"),
+  tool_search: partOf("execution description parameters"),
+};
+
+/** Says of a tool that a search is to find it first. */
+const deferred = namesOf("defer_loading");
+
+/** Tells of the members of a part of the request that are not read; of a part of another kind something else is told. */
+function noteOthers(part: object, read: ReadonlySet<string> | undefined, path: string, warn: Warn): void {
+  if (read === undefined) return;
+  for (const name of listOthers(part, read)) {
+    warn(`Left out ${name}, which only its own provider takes`, path === "" ? name : `${path}.${name}`);
+  }
+}
 
 /** Options of a request's translation. */
 export interface TranslationOptions extends StoredContext {
@@ -40,8 +105,8 @@ export interface ResponsePlan {
   sealsThoughts: boolean;
   /** The items of this turn with references resolved, without the earlier ones: what is to be stored with the answer. */
   input: ResponseItem[];
-  /** Fields left out or changed, one message each, for the log. */
-  warnings: string[];
+  /** Fields left out or changed. */
+  losses: readonly Loss[];
 }
 
 /**
@@ -76,10 +141,8 @@ export function fromResponsesRequest(
   checkResponsesRequest(request);
   const { envelope, model = request.model, earlier = [], stored } = options;
   const input = resolveInput(request, options);
-  const warnings = new Set<string>();
-  const warn = (message: string) => {
-    if (warnings.size < warningsMax) warnings.add(message);
-  };
+  const losses = new Losses();
+  const { warn } = losses;
   const tools = new ToolSet(warn);
   tools.add(request.tools ?? [], "tools", false);
   const reader = new ConversationReader({ tools, envelope, model, items: [...earlier, ...input], warn });
@@ -98,7 +161,7 @@ export function fromResponsesRequest(
     ...markOf(request),
   };
   const sealsThoughts = stored || includes(request, "reasoning.encrypted_content");
-  const plan = { request, tools, envelope, stored, sealsThoughts, input, warnings: [...warnings] };
+  const plan = { request, tools, envelope, stored, sealsThoughts, input, losses: losses.list };
   return { chat, plan };
 }
 
@@ -106,10 +169,16 @@ function includes({ include }: ResponsesRequest, name: string): boolean {
   return include?.includes(name) === true;
 }
 
-function toSettings(request: ResponsesRequest & Record<string, unknown>, warn: (message: string) => void) {
-  const { text, reasoning, truncation, service_tier: tier } = request;
-  if (truncation === "auto") warn("Left out truncation auto: an input that is too long is refused");
-  if (Array.isArray(request.context_management)) warn("Left out context_management, which only its own provider has");
+function toSettings(request: ResponsesRequest & Record<string, unknown>, warn: Warn) {
+  const { text, reasoning, truncation, include, service_tier: tier } = request;
+  if (truncation === "auto") warn("Left out truncation auto: an input that is too long is refused", "truncation");
+  noteOthers(request, readFields, "", warn);
+  for (const [field, read] of Object.entries(readMembers)) {
+    const value = request[field];
+    if (isRecord(value)) noteOthers(value, read, field, warn);
+  }
+  const missing = include?.filter((name) => !included.has(name)) ?? [];
+  if (missing.length > 0) warn(`Left out ${missing.join(", ")} of include: only its own provider has it`, "include");
   const format = toResponseFormat(text?.format);
   const wantsLogprobs = Boolean(request.top_logprobs) || includes(request, "message.output_text.logprobs");
   return omitAbsent({
@@ -124,6 +193,10 @@ function toSettings(request: ResponsesRequest & Record<string, unknown>, warn: (
     verbosity: text?.verbosity,
     reasoning_effort: reasoning?.effort,
     prompt_cache_key: request.prompt_cache_key,
+    prompt_cache_retention: request.prompt_cache_retention,
+    prompt_cache_options: request.prompt_cache_options,
+    user: request.user,
+    safety_identifier: request.safety_identifier,
     // `auto` is a provider's behaviour without the field.
     service_tier: tier === "auto" ? undefined : tier,
   });
@@ -163,7 +236,7 @@ interface ConversationOptions {
   model: string;
   /** The items of the whole conversation. */
   items: readonly ResponseItem[];
-  warn(message: string): void;
+  warn: Warn;
 }
 
 type Mark = ReturnType<typeof markOf>;
@@ -179,7 +252,7 @@ class ConversationReader {
   readonly #envelope: ReasoningEnvelope;
   readonly #model: string;
   readonly #items: readonly ResponseItem[];
-  readonly #warn: (message: string) => void;
+  readonly #warn: Warn;
   #answeredCalls: ReadonlySet<unknown> | undefined;
 
   constructor({ tools, envelope, model, items, warn }: ConversationOptions) {
@@ -192,6 +265,7 @@ class ConversationReader {
 
   /** @throws {GatewayError} `invalid_request` when an output answers no call, or a part has no meaning in chat. */
   add(item: ResponseItem, path: string): void {
+    noteOthers(item, isMessage(item) ? itemMembers.message : getOwn(itemMembers, item.type ?? ""), path, this.#warn);
     if (isMessage(item)) this.#addMessage(item, path);
     else this.#addTyped(item as TypedItem, path);
   }
@@ -250,7 +324,8 @@ class ConversationReader {
       case "tool_search_call": {
         const { call_id: id, arguments: query } = item as typeof item & { arguments?: unknown };
         // Without an id the provider searched by itself.
-        if (id) this.#addCall({ call_id: id, name: "tool_search" }, JSON.stringify(query ?? {}), path);
+        if (!id) this.#warn("Left out a search for tools that the provider ran", path);
+        else this.#addCall({ call_id: id, name: "tool_search" }, JSON.stringify(query ?? {}), path);
         break;
       }
       case "function_call_output":
@@ -267,7 +342,7 @@ class ConversationReader {
         this.#tools.add(item.tools, `${path}.tools`, true);
         break;
       case "reasoning":
-        this.#addThoughts(item.encrypted_content, path);
+        this.#addThoughts(item, path);
         break;
       default:
         this.#addOther(item as OtherItem, path);
@@ -282,7 +357,7 @@ class ConversationReader {
     const outputId = type.endsWith("_output") ? (item.call_id ?? item.id) : undefined;
     if (typeof outputId === "string" && this.#conversation.hasCall(outputId)) {
       const { output } = item;
-      const parts = toReadableParts(output, this.#warn);
+      const parts = toReadableParts(output, `${path}.output`, this.#warn);
       const text = typeof output === "string" ? output : JSON.stringify(output ?? null);
       this.#addResult(outputId, parts.length > 0 ? parts : [{ type: "text", text }], path, markOf(item));
       return;
@@ -293,9 +368,9 @@ class ConversationReader {
       return;
     }
     // Reasoning is the model's own, so it is no message of somebody else.
-    const parts = type.endsWith("reasoning") ? [] : toReadableParts(item.content ?? item.text, this.#warn);
+    const parts = type.endsWith("reasoning") ? [] : toReadableParts(item.content ?? item.text, path, this.#warn);
     if (parts.length > 0) this.#addParts(toSpoken(item), withSender(item, parts));
-    else this.#warn(`Left out an item of type ${quoteValue(type)}, which only its own provider can read`);
+    else this.#warn(`Left out an item of type ${quoteValue(type)}, which only its own provider can read`, path);
   }
 
   #isAnswered(callId: string): boolean {
@@ -326,12 +401,16 @@ class ConversationReader {
     throw badRequest(`The call ${quoteValue(callId)} has two outputs, expected one`, `${path}.call_id`);
   }
 
-  #addThoughts(encryptedContent: string | null | undefined, path: string): void {
-    if (!encryptedContent) return;
+  #addThoughts(item: { encrypted_content?: string | null }, path: string): void {
+    const { encrypted_content: encryptedContent } = item;
+    if (!encryptedContent) {
+      if (listOthers(item, commonMembers).length > 0) this.#warn("Left out reasoning that is not sealed", path);
+      return;
+    }
     const opened = this.#envelope.open(encryptedContent);
     if (opened.origin === "altered" || opened.origin === "foreign") throw unverified(`${path}.encrypted_content`);
     if (opened.origin !== "own" || opened.reasoning.model !== this.#model) {
-      this.#warn("Left out encrypted_content that this model cannot use");
+      this.#warn("Left out encrypted_content that this model cannot use", path);
       return;
     }
     const { details = [], text = "" } = opened.reasoning;
@@ -363,24 +442,27 @@ type Content = string | readonly { type: string }[];
  *
  * @throws {GatewayError} `invalid_request` for a part that only one provider could read.
  */
-function toParts(content: Content, path: string, warn: (message: string) => void): ContentPart[] {
+function toParts(content: Content, path: string, warn: Warn): ContentPart[] {
   if (typeof content === "string") return content === "" ? [] : [{ type: "text", text: content }];
   return content
-    .map((part, index) =>
-      part.type === "encrypted_content" ? toSealedPart(warn) : toPart(part as ResponsePart, `${path}[${index}]`),
-    )
+    .map((part, index) => {
+      const place = `${path}[${index}]`;
+      if (part.type === "encrypted_content") return toSealedPart(place, warn);
+      noteOthers(part, getOwn(partMembers, part.type), place, warn);
+      return toPart(part as ResponsePart, place, warn);
+    })
     .filter((part) => part.type !== "text" || part.text !== "");
 }
 
 /** The model is told of a part that it cannot read: it would guess what the others are about. */
-function toSealedPart(warn: (message: string) => void): ContentPart {
-  warn("Left out encrypted_content of a message, which only its own provider can read");
+function toSealedPart(path: string, warn: Warn): ContentPart {
+  warn("Left out encrypted_content of a message, which only its own provider can read", path);
   return { type: "text", text: "[Encrypted content that only another model can read]" };
 }
 
 /** The text, the images and the files of an item whose type is not known; what else it has is left out. */
-function toReadableParts(content: unknown, warn: (message: string) => void): ContentPart[] {
-  if (typeof content === "string") return toParts(content, "", warn);
+function toReadableParts(content: unknown, path: string, warn: Warn): ContentPart[] {
+  if (typeof content === "string") return toParts(content, path, warn);
   const parts = listOf(content).flatMap((part): { type: string }[] => {
     const { type, text, image_url: url, file_data: data, filename } = part;
     if (type === "encrypted_content") return [{ type }];
@@ -389,7 +471,7 @@ function toReadableParts(content: unknown, warn: (message: string) => void): Con
     if (typeof data !== "string" || data === "") return [];
     return [Object.assign({ type: "input_file", file_data: data }, typeof filename === "string" && { filename })];
   });
-  return toParts(parts, "", warn);
+  return toParts(parts, path, warn);
 }
 
 function listOf(value: unknown): Record<string, unknown>[] {
@@ -416,7 +498,7 @@ function withSender({ author, recipient }: OtherItem, parts: ContentPart[]): Con
     : [{ type: "text", text: line }, ...parts];
 }
 
-function toPart(part: ResponsePart, path: string): ContentPart {
+function toPart(part: ResponsePart, path: string, warn: Warn): ContentPart {
   switch (part.type) {
     case "input_text":
     case "output_text":
@@ -428,6 +510,7 @@ function toPart(part: ResponsePart, path: string): ContentPart {
       if (!part.image_url) throw ownFile("image_url", path);
       const { image_url: url, detail } = part;
       const isKnown = detail === "low" || detail === "high" || detail === "auto";
+      if (detail && !isKnown) warn(`Left out the detail ${detail} of an image`, `${path}.detail`);
       return { type: "image_url", image_url: { url, ...(isKnown && { detail }) }, ...markOf(part) };
     }
     case "input_file": {
@@ -516,9 +599,9 @@ export interface ToolTarget {
 class ToolSet {
   readonly tools: Tool[] = [];
   readonly #targets = new Map<string, ToolTarget>();
-  readonly #warn: (message: string) => void;
+  readonly #warn: Warn;
 
-  constructor(warn: (message: string) => void) {
+  constructor(warn: Warn) {
     this.#warn = warn;
   }
 
@@ -541,17 +624,26 @@ class ToolSet {
   add(tools: readonly ResponseTool[], path: string, isLoaded: boolean): string[] {
     return tools.flatMap((tool, index) => {
       const place = `${path}[${index}]`;
+      this.#noteOthers(tool, place, isLoaded);
       if (tool.type === "namespace") return this.#addNamespace(tool as NamespaceTool, place, isLoaded);
       if (tool.type === "tool_search") return this.#addToolSearch(tool as ToolSearchTool, place, isLoaded);
       return this.#addCallable(tool, { path: place, isLoaded });
     });
   }
 
+  /** A tool that was loaded is no longer deferred. */
+  #noteOthers(tool: ResponseTool, path: string, isLoaded: boolean): void {
+    const read = getOwn(toolMembers, tool.type);
+    noteOthers(tool, isLoaded ? read?.union(deferred) : read, path, this.#warn);
+  }
+
   #addNamespace({ name, description, tools }: NamespaceTool, path: string, isLoaded: boolean): string[] {
     return tools.flatMap((tool, index) => {
       // Chat has no place for the description of a namespace, so its first function carries it.
       const lead = index === 0 && description ? `${description}\n\n` : "";
-      return this.#addCallable(tool, { path: `${path}.tools[${index}]`, isLoaded, namespace: name, lead });
+      const place = `${path}.tools[${index}]`;
+      this.#noteOthers(tool, place, isLoaded);
+      return this.#addCallable(tool, { path: place, isLoaded, namespace: name, lead });
     });
   }
 
@@ -560,7 +652,7 @@ class ToolSet {
     { path, isLoaded, namespace, lead = "" }: { path: string; isLoaded: boolean; namespace?: string; lead?: string },
   ): string[] {
     if (!isCallable(tool)) {
-      this.#warn(`Left out the tool ${quoteValue(tool.type)}, which only its own provider can run`);
+      this.#warn(`Left out the tool ${quoteValue(tool.type)}, which only its own provider can run`, path);
       return [];
     }
     const target: ToolTarget = { kind: tool.type, name: tool.name, ...(namespace !== undefined && { namespace }) };
@@ -579,7 +671,7 @@ class ToolSet {
   #addToolSearch(tool: ToolSearchTool, path: string, isLoaded: boolean): string[] {
     const { execution, description, parameters } = tool;
     if (execution !== "client") {
-      this.#warn("Left out tool_search: all tools are shown to the model at once");
+      this.#warn("Left out tool_search: all tools are shown to the model at once", path);
       return [];
     }
     const name = "tool_search";
@@ -648,11 +740,12 @@ function describeCustom({ description, format }: CustomTool): string {
 function toToolFields(
   request: ResponsesRequest,
   set: ToolSet,
-  warn: (message: string) => void,
+  warn: Warn,
 ): Pick<ChatRequest, "tools" | "tool_choice" | "parallel_tool_calls"> {
   const { tool_choice: choice, parallel_tool_calls: parallel } = request;
   if (set.tools.length === 0) {
-    if (choice && choice !== "auto" && choice !== "none") warn("Left out tool_choice, because no tool is left");
+    if (choice && choice !== "auto" && choice !== "none")
+      warn("Left out tool_choice, because no tool is left", "tool_choice");
     return {};
   }
   const chosen = choice ? toToolChoice(choice, set, warn) : undefined;
@@ -665,16 +758,16 @@ function toToolFields(
 
 type Choice = NonNullable<ResponsesRequest["tool_choice"]>;
 
-function toToolChoice(choice: Choice, set: ToolSet, warn: (message: string) => void): ToolChoice | undefined {
+function toToolChoice(choice: Choice, set: ToolSet, warn: Warn): ToolChoice | undefined {
   if (typeof choice === "string") return choice;
-  if (choice.type === "allowed_tools") return toAllowedTools(choice, set);
+  if (choice.type === "allowed_tools") return toAllowedTools(choice, set, warn);
   const name = getChosen(choice, "tool_choice", set);
   if (name !== undefined) return { type: "function", function: { name } };
-  warn(`Left out tool_choice ${quoteValue(choice.type)}, which only its own provider can run`);
+  warn(`Left out tool_choice ${quoteValue(choice.type)}, which only its own provider can run`, "tool_choice");
   return undefined;
 }
 
-function toAllowedTools(choice: Record<string, unknown>, set: ToolSet): ToolChoice {
+function toAllowedTools(choice: Record<string, unknown>, set: ToolSet, warn: Warn): ToolChoice {
   const listed = Array.isArray(choice.tools) ? choice.tools : [];
   const functionsOf = Map.groupBy(
     set.tools.map((one) => one.function.name),
@@ -694,6 +787,7 @@ function toAllowedTools(choice: Record<string, unknown>, set: ToolSet): ToolChoi
     }
     const name = getChosen(tool, path, set);
     if (name !== undefined) names.add(name);
+    else warn("Left out a tool of tool_choice, which only its own provider can run", path);
   });
   if (names.size === 0) return "none";
   const tools = [...names].map((name) => ({ type: "function", function: { name } }));

@@ -83,7 +83,7 @@ export const responsesInbound: Inbound<ResponsesRequest, ResponsesInboundOptions
       request: chat,
       untranslatable: translated instanceof GatewayError ? translated : undefined,
       leavesCaching: leavesCaching(body),
-      warnings: plan?.warnings ?? [],
+      losses: plan?.losses ?? [],
       passthrough: { format: responsesFormat, body: expanded },
       toAnswer: (completion) => toResponse(completion, expectTranslated(plan), head),
       push: (chunk) => formatEvents(expectTranslated(stream).push(chunk)),

@@ -6,6 +6,7 @@ import { withCoveredLifetimes } from "../cache-marks.ts";
 import { type ChatOptions, fitReasoning, resolveOptions, toBody, warnOfTier, withCacheKey } from "../openai/request.ts";
 import { readResponsesItems } from "../reasoning.ts";
 import { withStops } from "../stops.ts";
+import { warnOfLostMembers } from "../supported-fields.ts";
 import { toWholeSchema, withCallIds, withFunctionsAsTools } from "../tools.ts";
 import { fromResponse, ResponsesOutboundStream } from "./provider-stream.ts";
 
@@ -86,6 +87,8 @@ const otherFields: ReadonlySet<string> = new Set(
   stream_options store n`.split(/\s+/),
 );
 
+const lostMembers = { message: ["name", "refusal", "audio"] };
+
 /**
  * The Responses request that a chat request comes to. Nothing is stored at the provider, so that the reasoning of a model
  * that reasons travel sealed in `reasoning_details`.
@@ -100,6 +103,8 @@ function toResponsesRequest(
   const call = { model, warn, request: withCoveredLifetimes(requested.request, requested) };
   const chat = toBody(call, options);
   fitReasoning(chat, call, options);
+  warnOfLostMembers(call.request, lostMembers, warn);
+  if (chat.store === true) warn("Left out store: the gateway stores nothing at providers", "store");
   const body: Item = { store: false, input: toInput(call.request.messages, options) };
   for (const [field, value] of Object.entries(chat)) {
     if (sameFields.has(field)) body[field] = value;

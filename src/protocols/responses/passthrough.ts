@@ -98,9 +98,16 @@ function toResponsesBody(
   const body = toBody({ request: covered, model, warn }, { ...options, pass });
   body.store = false;
   // It names people's machines and projects.
-  if (options.clientMetadata !== true) delete body.client_metadata;
-  if (Array.isArray(body.input) && body.input.some(isLostThought)) {
-    body.input = body.input.filter((item) => !isLostThought(item));
+  if (options.clientMetadata !== true && (body.client_metadata ?? null) !== null) {
+    warn("Left out client_metadata, which the provider is not told", "client_metadata");
+    delete body.client_metadata;
+  }
+  if (Array.isArray(body.input)) {
+    const lost = body.input.flatMap((item, index) => (isLostThought(item) ? `input[${index}]` : []));
+    if (lost.length > 0) {
+      warn("Left out reasoning that is not sealed, which the provider would look for in its store", lost);
+      body.input = body.input.filter((item) => !isLostThought(item));
+    }
   }
   if (Array.isArray(body.input)) body.input = withCallIds(body.input);
   const include = Array.isArray(body.include) ? body.include : [];
@@ -217,6 +224,15 @@ const missKinds: ReadonlyMap<string, CacheMissKind> = new Map([
 /** The Responses protocol as the kernel passes its bodies and events through. */
 export const responsesFormat: PassthroughFormat = {
   protocol: "responses",
+  namesOfChat: {
+    messages: ["input", "instructions"],
+    max_tokens: ["max_output_tokens"],
+    max_completion_tokens: ["max_output_tokens"],
+    reasoning_effort: ["reasoning"],
+    response_format: ["text"],
+    verbosity: ["text"],
+    logprobs: ["top_logprobs", "include"],
+  },
   countHandler: "countResponsesTokens",
   prompt: {
     list: "input",

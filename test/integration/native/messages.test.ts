@@ -161,7 +161,7 @@ describe("POST /messages with a Claude model", () => {
     const response = await ask("/messages", body, {
       "anthropic-beta": "fast-mode-2026-02-01,mcp-client-2025-11-20,effort-2025-11-24",
     });
-    expect(response.headers.get("x-modelgate-ignored")).toBe("speed, mcp_servers, tools");
+    expect(response.headers.get("x-modelgate-ignored")).toBe("speed, mcp_servers, tools, tool_choice");
     const sent = seen[0]?.body as Record<string, unknown>;
     expect([sent.tools, sent.tool_choice, sent.speed, sent.service_tier, sent.mcp_servers]).toEqual([
       [own, bash],

@@ -141,7 +141,7 @@ describe("POST /responses with a GPT model", () => {
       service_tier: "priority",
     };
     const response = await ask("/responses", body);
-    expect(response.headers.get("x-modelgate-ignored")).toBe("service_tier, tools");
+    expect(response.headers.get("x-modelgate-ignored")).toBe("service_tier, tools, input, tool_choice");
     expect(seen[0]?.body).toMatchObject({
       tools: [own, { ...space, tools: [own] }],
       input: [{ role: "user" }, { type: "additional_tools", tools: [own] }],

@@ -75,7 +75,7 @@ describe("executeCall", () => {
   test("tells the log how often it tried, and what a plugin noted", async () => {
     const failing = createPlugin({
       async chat(call) {
-        call.warn("top_k was left out");
+        call.warn("top_k was left out", "top_k");
         throw new GatewayError("invalid_request", "No");
       },
     });

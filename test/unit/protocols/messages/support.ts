@@ -1,8 +1,9 @@
 import type { GatewayError } from "../../../../src/contract/index.ts";
+import { Losses } from "../../../../src/protocols/losses.ts";
 import { fromMessagesRequest, type MessagesPlan } from "../../../../src/protocols/messages/inbound.ts";
 import type { MessagesAnswer, MessagesEvent, MessagesRequest } from "../../../../src/protocols/messages/schema.ts";
 import { createReasoningEnvelope } from "../../../../src/protocols/reasoning.ts";
-import type { ChatChunk, ChatRequest } from "../../../../src/provider/index.ts";
+import type { ChatChunk, ChatRequest, Loss } from "../../../../src/provider/index.ts";
 
 export const envelope = createReasoningEnvelope(new Uint8Array(32).fill(7), "acc_1");
 
@@ -18,13 +19,14 @@ export function requestOf(fields: Partial<MessagesRequest> & Record<string, unkn
 export interface Translated {
   request: ChatRequest;
   plan: MessagesPlan;
+  losses: readonly Loss[];
   warnings: string[];
 }
 
 export function translated(body: MessagesRequest, outputTokensMax?: number): Translated {
-  const warnings: string[] = [];
-  const options = { envelope, outputTokensMax, warn: (sentence: string) => warnings.push(sentence) };
-  return { ...fromMessagesRequest(body, options), warnings };
+  const losses = new Losses();
+  const made = fromMessagesRequest(body, { envelope, outputTokensMax, warn: losses.warn });
+  return { ...made, losses: losses.list, warnings: losses.list.map(({ message }) => message) };
 }
 
 /** The plan of a request that asks for nothing but what is given. */

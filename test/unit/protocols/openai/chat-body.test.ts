@@ -158,10 +158,10 @@ describe("a chat body", () => {
     expect(bodyOf({ messages: [message] }, options).body.messages).toEqual([expected]);
   });
 
-  test("has no empty list of calls, and what is known of a message for a server of the operator's own", () => {
+  test("has no empty list of calls, and all that is in a message for a plugin of servers that people run themselves", () => {
     const message = { role: "assistant" as const, content: "a", prefix: true, tool_calls: [] };
     const { call } = fakeCall({ model: "acme-1", messages: [message] }, {}, plainModel);
-    const body = toChatBody({ ...call, isOwnServer: true }, {});
+    const body = toChatBody({ ...call, isForOwnServers: true }, {});
     expect(body.messages).toEqual([{ role: "assistant", content: "a", prefix: true }]);
   });
 

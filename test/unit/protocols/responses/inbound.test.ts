@@ -26,7 +26,7 @@ describe("a request", () => {
     const known = new Map((referenced ?? []).map((item) => [item.id as string, item]));
     const translated = translate(request, { referenced: known, ...(earlier !== undefined && { earlier }) });
     expect(sent(translated.chat)).toEqual(chat as never);
-    expect(translated.plan.warnings).toEqual(warnings);
+    expect(translated.plan.losses.map(({ message }) => message)).toEqual(warnings);
   });
 
   test("gets no default temperature", () => {
@@ -35,7 +35,7 @@ describe("a request", () => {
 
   test("warns of twenty things at most, each in a short sentence", () => {
     const tools = Array.from({ length: 99 }, (_, index) => ({ type: `${index}${"x".repeat(999)}` }));
-    const { warnings } = translate({ model: "m", input: "Hi", tools }).plan;
+    const warnings = translate({ model: "m", input: "Hi", tools }).plan.losses.map(({ message }) => message);
     expect(warnings.length).toBe(20);
     expect(Math.max(...warnings.map((sentence) => sentence.length))).toBeLessThan(150);
   });
@@ -69,7 +69,7 @@ describe("a request", () => {
 describe("an item of a type that is not known", () => {
   const from = (...input: object[]) => {
     const { chat, plan } = translate({ model: "m", input: [{ role: "user", content: "Go" }, ...input] });
-    return [sent<unknown[]>(chat.messages).slice(1), plan.warnings];
+    return [sent<unknown[]>(chat.messages).slice(1), plan.losses.map(({ message }) => message)];
   };
   const unread = (type: string) => `Left out an item of type "${type}", which only its own provider can read`;
   const sealed = "Left out encrypted_content of a message, which only its own provider can read";
