@@ -1,4 +1,4 @@
-/** What a policy did in a call, as the API tells it. */
+/** The outcome of a policy in a call, as the API tells it. */
 interface PolicyResult {
   readonly policy: string;
   readonly phase: string;
