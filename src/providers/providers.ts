@@ -205,12 +205,12 @@ export class Providers {
       await this.reload();
     }
     const orders = await this.#resumes.read();
+    // An order may follow a test by another process, so its page says that a provider works once calls reach it.
+    if (orders.length > 0) await this.#syncHealth({ readsAll: true });
     for (const { provider, model, keyId } of orders) {
       const key = keyId === undefined ? undefined : this.#keyIdsOf(provider).indexOf(keyId);
       this.manager.resume({ plugin: provider, model, key });
     }
-    // The order may follow a test by another process.
-    if (orders.length > 0) await this.#syncHealth({ readsAll: true });
   }
 
   /**

@@ -18,6 +18,8 @@ export class KyselyConnection implements SqliteDatabase {
   readonly #database: DatabaseSync;
   readonly #statements: StatementCache;
   #waiting: (() => void)[] = [];
+  /** Called before each transaction, and before each statement outside of one that may write. */
+  onWrite: (() => void) | undefined = undefined;
 
   constructor(database: DatabaseSync) {
     this.#database = database;
@@ -38,11 +40,17 @@ export class KyselyConnection implements SqliteDatabase {
     const text = sql === "begin" ? "begin immediate" : sql;
     const { statement, reads } = this.#statements.take(text);
     const ends = sql === "commit" || sql === "rollback";
+    // What is within a transaction is written by its commit.
+    const mayWrite = !/^\s*select\b/i.test(sql) && !this.#database.isTransaction;
     return {
       reader: reads,
-      all: (parameters) => statement.all(...(parameters as SQLInputValue[])),
+      all: (parameters) => {
+        if (mayWrite) this.onWrite?.();
+        return statement.all(...(parameters as SQLInputValue[]));
+      },
       iterate: (parameters) => this.#database.prepare(text).iterate(...(parameters as SQLInputValue[])),
       run: (parameters) => {
+        if (mayWrite) this.onWrite?.();
         // A full disk has SQLite roll back by itself; that there is nothing left to do must not hide why.
         const isDone = sql === "rollback" && !this.#database.isTransaction;
         const result = isDone ? nothingDone : statement.run(...(parameters as SQLInputValue[]));

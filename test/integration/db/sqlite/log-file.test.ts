@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test";
 import { DatabaseSync } from "node:sqlite";
-import { isOutcomeUnknown } from "../../../../src/db/index.ts";
-import { LogFile } from "../../../../src/db/sqlite/open-sqlite.ts";
+import { type Kysely, sql } from "kysely";
+import { type Database, isOutcomeUnknown } from "../../../../src/db/index.ts";
+import { LogFile, openSqlite } from "../../../../src/db/sqlite/open-sqlite.ts";
 import { errorOf } from "../../../support/error-of.ts";
 import { temporaryFile } from "../temporary-store.ts";
 
@@ -27,8 +28,11 @@ test("a commit counts once the log is synced, and the event loop goes on meanwhi
     isDone = true;
   });
   await Bun.sleep(1);
-  // Written, for SQLite syncs all other transactions itself, and not yet on the disk.
-  expect([count(), level(), isDone]).toEqual([1, 2, false]);
+  // Written, and not yet on the disk.
+  expect([count(), isDone]).toEqual([1, false]);
+  // SQLite syncs all other transactions itself.
+  log.haveSynced();
+  expect(level()).toBe(2);
   disk.resolve();
   await written;
   expect(isDone).toBe(true);
@@ -78,6 +82,7 @@ test.each(["by a thread", "at once"])(
     isBroken = true;
     log.leaveUnsynced(insert);
     const error = await errorOf(log.sync(how === "at once"));
+    log.haveSynced();
     expect([isOutcomeUnknown(error), count(), level()]).toEqual([true, 2, 2]);
     isBroken = false;
     log.leaveUnsynced(insert);
@@ -89,9 +94,36 @@ test.each(["by a thread", "at once"])(
 );
 
 test("after a transaction that fails, SQLite syncs the others as before", async () => {
-  const { database, log, level } = openLog(async () => undefined);
+  const { database, log, level, insert } = openLog(async () => undefined);
   expect(() => log.leaveUnsynced(() => database.exec("insert into nothing values (1)"))).toThrow("nothing");
+  log.haveSynced();
+  expect(level()).toBe(2);
+  log.leaveUnsynced(insert);
+  log.haveSynced();
   expect(level()).toBe(2);
   await log.close();
   database.close();
+});
+
+test("every other write of a store is synced by SQLite, whatever its calls have left", async () => {
+  const store = await openSqlite({ file: temporaryFile(), now: Date.now });
+  const level = async (db: Kysely<Database> = store.db) => {
+    const { rows } = await sql<{ synchronous: number }>`select synchronous from pragma_synchronous`.execute(db);
+    return rows[0]?.synchronous;
+  };
+  const writes: Record<string, () => Promise<unknown>> = {
+    statement: () => sql`update settings set value = value`.execute(store.db),
+    "with what it returns": () => sql`update settings set value = value returning name`.execute(store.db),
+    "behind a query of its own": () =>
+      sql`with a as (select 1 as n) update settings set value = value where exists (select * from a)`.execute(store.db),
+    transaction: () => store.change(async (db: Kysely<Database>) => expect(await level(db)).toBe(2)),
+    setting: () => store.setting("a setting", () => "of its own"),
+  };
+  for (const [name, write] of Object.entries(writes)) {
+    await store.writeLedger([]);
+    expect([name, await level()]).toEqual([name, 1]);
+    await write();
+    expect([name, await level()]).toEqual([name, 2]);
+  }
+  await store.close();
 });
