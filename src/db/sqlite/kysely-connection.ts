@@ -40,7 +40,7 @@ export class KyselyConnection implements SqliteDatabase {
     const text = sql === "begin" ? "begin immediate" : sql;
     const { statement, reads } = this.#statements.take(text);
     const ends = sql === "commit" || sql === "rollback";
-    // What is within a transaction is written by its commit.
+    // A statement within a transaction is written by its commit.
     const mayWrite = !/^\s*select\b/i.test(sql) && !this.#database.isTransaction;
     return {
       reader: reads,
