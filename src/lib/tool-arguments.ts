@@ -78,6 +78,8 @@ function endsAsText(tail: string): boolean {
  * such a beginning is held back until it is known to be all of them.
  */
 export class ArgumentStream {
+  /** Whether {@link release} or {@link end} is called for it. */
+  readonly #isReleased: boolean;
   #holdsEmpty: boolean;
   /** Whether such a value is held back as `{}` is. */
   #holdsNone = false;
@@ -95,6 +97,7 @@ export class ArgumentStream {
    * call then.
    */
   constructor(holdsEmpty = false) {
+    this.#isReleased = holdsEmpty;
     this.#holdsEmpty = holdsEmpty;
   }
 
@@ -114,7 +117,8 @@ export class ArgumentStream {
       this.#hasBegun = text.trimStart() !== "";
       this.#mayBeNone = beginsAsNoArguments(text);
       this.isPlaceholder = this.#holdsEmpty && text.trim() === "{}";
-      this.#holdsNone = this.#holdsEmpty && this.#mayBeNone;
+      // Many servers name a call with an empty text, and send its arguments afterwards.
+      this.#holdsNone = this.#isReleased && this.#mayBeNone;
       this.#holdsEmpty = false;
       if (this.isPlaceholder) {
         this.#held = text;

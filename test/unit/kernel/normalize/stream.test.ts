@@ -487,10 +487,19 @@ describe("tool calls", () => {
       ["null", '{"a":1}'],
       ["", '{"a":1}'],
       ["{}", '{"a":1}'],
+      ["", "[]", '{"a":1}'],
     ]) {
       expect(textOf(pieces)).toBe('{"a":1}');
     }
     for (const text of ["[1]", "nothing", "5"]) expect(textOf([...text])).toBe(text);
+    for (const pieces of [
+      ["[]", "!"],
+      ["", "[]", "!"],
+      ["", "null", "!"],
+      ["", "{}", "!"],
+    ]) {
+      expect(textOf(pieces)).toBe(pieces.join(""));
+    }
     for (const text of ["", "n", "["]) expect(textOf([text], "length")).toBe(text);
   });
 
