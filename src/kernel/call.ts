@@ -20,7 +20,7 @@ import {
   UpstreamError,
   type UsageSource,
 } from "../contract/index.ts";
-import { headOf, isFieldName } from "../lib/field-name.ts";
+import { addFieldNames, headOf } from "../lib/field-name.ts";
 import type {
   CacheReport,
   ChatChunk,
@@ -153,9 +153,9 @@ export type CancelReason = "client_disconnected" | "timeout" | "draining" | "hol
 /** How long a model that reasons may go on for a client that has left. */
 const runOnMsMax = 60_000;
 const warningsMax = 20;
-/** The most fields that a client is told of. */
-const fieldsMax = 40;
 const warningCharactersMax = 500;
+/** The fields of a request that limit its output. A body that is passed through may have another. */
+const outputLimits: ReadonlySet<string> = new Set(["max_tokens", "max_completion_tokens"]);
 
 /** One call, from its checked request to its log line. */
 export class ClientCall<C extends Capability = Capability> {
@@ -568,7 +568,7 @@ export class ModelRun<C extends Capability = Capability> {
   /** Keeps what the translation left out of the request that all its attempts send. */
   noteLoss({ message, fields }: Loss): void {
     this.call.warn(message);
-    for (const field of fields) if (this.leftOut.size < fieldsMax && isFieldName(field)) this.leftOut.add(field);
+    addFieldNames(this.leftOut, fields);
   }
 
   /**
@@ -613,6 +613,8 @@ export class Attempt implements Sender {
   hasResumed = false;
   /** Fields of the client's request that it left out or could not keep to, for the caller. */
   readonly ignored: Set<string>;
+  /** The provider was not sent the limit of the output, so that bounds nothing. The names that are shown are bounded, and money is not. */
+  leavesOutLimit = false;
   hasSocket = false;
   /** The state of marks for the provider's cache. Written by its handler; the client's own are there from the beginning. */
   cacheMarks: CacheMarks | undefined;
@@ -744,20 +746,27 @@ export class Attempt implements Sender {
   warn(message: string, ignored: string | readonly string[]): void {
     this.run.call.warn(this.route.keys.hide(message));
     // Code of a plugin may leave the fields out.
-    for (const field of [ignored ?? []].flat())
-      if (this.ignored.size < fieldsMax && this.#isShowable(field)) this.ignored.add(field);
+    const fields = [ignored ?? []].flat();
+    this.leavesOutLimit ||= fields.some((field) => this.#isOutputLimit(field));
+    addFieldNames(
+      this.ignored,
+      fields.filter((field) => this.#isSent(field)),
+    );
   }
 
-  /** Whether the caller sent this field (a default of the gateway's own is not a loss), under a name that a header can hold. */
-  #isShowable(field: string): boolean {
+  #isOutputLimit(field: string): boolean {
+    return outputLimits.has(field) || field === this.run.call.request.original?.format.outputLimit;
+  }
+
+  /** Whether the caller sent this field: a default of the gateway's own is not a loss. */
+  #isSent(field: string): boolean {
     const { request, call } = this.run;
     const { original, passthrough } = call.request;
     const { unknownFields } = request as Partial<TranscriptionRequest>;
     const sentRequest = (original ?? passthrough)?.body ?? request;
-    const isSent =
-      [field, headOf(field)].some((name) => Object.hasOwn(sentRequest, name)) ||
-      unknownFields?.includes(field) === true;
-    return isSent && isFieldName(field);
+    return (
+      [field, headOf(field)].some((name) => Object.hasOwn(sentRequest, name)) || unknownFields?.includes(field) === true
+    );
   }
 }
 

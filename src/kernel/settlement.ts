@@ -49,7 +49,6 @@ const messageCharactersMax = 500;
 const mediaTokensDefault = 32_768;
 /** A limit of the output is not kept to the token: the mark of its end may count, or what was begun. */
 const limitMargin = { share: 1.1, tokens: 64 };
-const limitNames = ["max_tokens", "max_completion_tokens"];
 
 /** Creates the usage meter of a call: it counts the answer, and whatever was served if the answer failed. */
 export function createUsageMeter<C extends Capability>(
@@ -151,9 +150,8 @@ function boundReport(run: ModelRun, meters: Meters, requests: number): Meters | 
   const limit = (model.outputTokensMax ?? mediaTokensDefault) * requests;
   const outputMax = (sumOutputTokens(upper) ?? 0) * limitMargin.share + limitMargin.tokens;
   // A limit that the provider was not sent bounds nothing.
-  const { capability, original } = run.call.request;
-  const names = [...limitNames, original?.format.outputLimit ?? ""];
-  const isLimited = capability === "chat" && !names.some((name) => run.ignored.has(name));
+  const isLimited =
+    run.call.request.capability === "chat" && !run.attempts.some(({ leavesOutLimit }) => leavesOutLimit);
   const over: MeterName[] = [];
   if (sumPromptTokens(meters) > promptTokensMaxOf(run, requests)) over.push(...promptMeters);
   if ((sumOutputTokens(meters) ?? 0) > (isLimited ? outputMax : Math.max(outputMax, limit))) over.push(...answerMeters);

@@ -3,7 +3,10 @@ export function headOf(name: string): string {
   return name.split(/[.[]/, 1)[0] as string;
 }
 
-/** Whether a header can hold the name of a field, which may be a client's own. */
-export function isFieldName(name: string): boolean {
-  return /^[\w.[\]-]{1,64}$/.test(name);
+/** The most fields that one answer names. */
+const namesMax = 40;
+
+/** Adds the fields whose names a header can hold, within bounds: a name may be a client's own. */
+export function addFieldNames(names: Set<string>, fields: Iterable<string>): void {
+  for (const field of fields) if (names.size < namesMax && /^[\w.[\]-]{1,64}$/.test(field)) names.add(field);
 }

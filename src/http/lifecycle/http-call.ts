@@ -12,7 +12,7 @@ import {
   type Slot,
   type Steering,
 } from "../../kernel/index.ts";
-import { isFieldName } from "../../lib/field-name.ts";
+import { addFieldNames } from "../../lib/field-name.ts";
 import { isRecord, parseJson } from "../../lib/json.ts";
 import { LruMap } from "../../lib/lru-map.ts";
 import type { Inbound } from "../../protocols/inbound.ts";
@@ -39,8 +39,6 @@ export type ClientFormat = Pick<
 /** The part of a client's format that errors need. */
 export type ErrorFormat = Pick<ClientFormat, "toError" | "triesWebSocket">;
 
-/** The most fields that a client is told of. */
-const leftOutMax = 40;
 /** Idle sockets are closed after this; the maximum that Bun accepts. */
 const idleSecondsMax = 255;
 
@@ -171,10 +169,10 @@ export class HttpCall {
     this.leftOut.add(field);
   }
 
-  /** Keeps what a translation that every route is asked by has left out. */
+  /** Keeps a loss of the translation, which is the request to every route. */
   noteLoss({ message, fields }: Loss): void {
     this.warnings.push(message);
-    for (const field of fields) if (this.leftOut.size < leftOutMax && isFieldName(field)) this.leftOut.add(field);
+    addFieldNames(this.leftOut, fields);
   }
 
   /** The request as the kernel takes it. */

@@ -71,15 +71,14 @@ export function withClientNames<Opened>(
   { format, body }: Pick<PassthroughRequest, "format" | "body">,
   openChat: (plugin: ProviderPlugin, call: Call<ChatRequest>) => Promise<Opened>,
 ): typeof openChat {
-  const toNames = (field: string): readonly string[] => {
+  const toName = (field: string) => {
     const name = headOf(field);
-    const names = (getOwn(format.namesOfChat ?? {}, name) ?? [name]).filter((one) => (body[one] ?? null) !== null);
-    return names.slice(0, 1);
+    return getOwn(format.namesOfChat ?? {}, name)?.find((one) => (body[one] ?? null) !== null) ?? name;
   };
   return (plugin, call) =>
     openChat(plugin, {
       ...call,
-      warn: (message, ignored) => call.warn(message, [...new Set([ignored].flat().flatMap(toNames))]),
+      warn: (message, ignored) => call.warn(message, [...new Set([ignored ?? []].flat().map(toName))]),
     });
 }
 

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { type Caller, GatewayError, makeCallId } from "../../../src/contract/index.ts";
 import { readWalletState, verifyLedger } from "../../../src/ledger/index.ts";
-import { type ChatChunk, fromIterable, type Model } from "../../../src/provider/index.ts";
+import { type Call, type ChatChunk, fromIterable, type Model } from "../../../src/provider/index.ts";
 import { callOf, chatModel, createBench, createPlugin, runCall, startMs } from "../../unit/kernel/support.ts";
 import { engineNames, type MakeLedger, useEngines } from "./engines.ts";
 import { addAccount, type BillingFixture, budgetOfKey, ledgerFixture, newYear } from "./fixture.ts";
@@ -14,7 +14,7 @@ const reportedTokens = 32_000;
 const price = { inputToken: { usd: "1", per: million }, outputToken: { usd: "5", per: million } };
 
 /** A provider that shows two bytes of each answer and reports far more, once all streams have begun. */
-function createProvider(streams: number, tokens: number, row: Partial<Model>) {
+function createProvider(streams: number, tokens: number, row: Partial<Model>, left = false) {
   const all = Promise.withResolvers<void>();
   let begun = 0;
   async function* stream(): AsyncGenerator<ChatChunk> {
@@ -26,7 +26,11 @@ function createProvider(streams: number, tokens: number, row: Partial<Model>) {
     yield { choices: [], usage };
   }
   const models = [{ ...chatModel, id: "m", contextTokens: 200_000, outputTokensMax: reportedTokens, price, ...row }];
-  return createPlugin({ chat: async () => fromIterable(stream()) }, { models });
+  const chat = async ({ warn }: Pick<Call<unknown>, "warn">) => {
+    if (left) warn("Left out max_tokens, which this server does not take", "max_tokens");
+    return fromIterable(stream());
+  };
+  return createPlugin({ chat: Object.assign(chat, { omits: () => [] }) }, { models });
 }
 
 describe.each(engineNames)("a stream whose provider reports more than it shows: %s engine", (name) => {
@@ -36,15 +40,23 @@ describe.each(engineNames)("a stream whose provider reports more than it shows: 
   afterEach(() => fixture.ledger.close());
 
   /** Runs streams at once; each ends as `served` or by the code of its error. */
-  async function serve(streams: number, { row = {}, tokens = reportedTokens, caller = {} }: ServeOptions = {}) {
-    const { kernel, log } = createBench([createProvider(streams, tokens, row)]);
+  async function serve(streams: number, options: ServeOptions = {}) {
+    const { row = {}, tokens = reportedTokens, caller = {}, limit = {}, leftOut = [] } = options;
+    const { kernel, log } = createBench([createProvider(streams, tokens, row, options.left)]);
     const limits = { requestsPerMinute: 1e6, tokensPerMinute: 1e12 };
     const by: Caller = { accountId: "acc_1", keyId: "key_1", limits, freeTokensPerDay: 100_000, ...caller };
     const outcomes = await Promise.all(
       Array.from({ length: streams }, async () => {
         const sink = { open: () => undefined, write: () => undefined, pass: () => undefined };
-        const request = { model: "m", stream: true, messages: [{ role: "user" as const, content: "Hello" }] };
-        const about = { id: makeCallId(newYear + calls++), openedAt: newYear, startedMs: startMs, caller: by, sink };
+        const request = { model: "m", stream: true, messages: [{ role: "user" as const, content: "Hello" }], ...limit };
+        const about = {
+          id: makeCallId(newYear + calls++),
+          openedAt: newYear,
+          startedMs: startMs,
+          caller: by,
+          sink,
+          leftOut,
+        };
         return await runCall({ ...kernel, ledger: fixture.ledger }, callOf("chat", request, about)).then(
           () => "served",
           (error) => (error instanceof GatewayError ? error.code : String(error)),
@@ -79,6 +91,21 @@ describe.each(engineNames)("a stream whose provider reports more than it shows: 
     expect(log.lines).toContainEqual(
       expect.objectContaining({ event: "usage_implausible", fields: expect.objectContaining({ unchargedUsd }) }),
     );
+  });
+
+  test("is charged what it reports where the provider was not sent the limit, however many fields the caller loses", async () => {
+    fixture = await ledgerFixture(undefined, make);
+    await addAccount(fixture.store, "acc_1", 30 * cent);
+    const limit = { max_tokens: 100 };
+    for (const [left, leftOut] of [
+      [true, []],
+      [true, Array.from({ length: 60 }, (_, index) => `unknown_${index}`)],
+      [false, []],
+    ] as const) {
+      const before = await balanceOf();
+      expect((await serve(1, { tokens: 3000, left, limit, leftOut })).outcomes).toEqual(["served"]);
+      expect([left, before - (await balanceOf())]).toEqual([left, costOf(left ? 3000 : 100)]);
+    }
   });
 
   test("holds all of its output where a part may be hidden, so that nothing is overdrawn", async () => {
@@ -124,4 +151,9 @@ interface ServeOptions {
   /** The tokens of output that each reports. */
   tokens?: number;
   caller?: Partial<Caller>;
+  /** The limit of the output that each requests, and whether the provider's handler leaves it out. */
+  limit?: { max_tokens?: number };
+  left?: boolean;
+  /** Other fields that a translation has left out. */
+  leftOut?: readonly string[];
 }
