@@ -81,8 +81,6 @@ export class ArgumentStream {
   /** Whether {@link release} or {@link end} is called for it. */
   readonly #isReleased: boolean;
   #holdsEmpty: boolean;
-  /** Whether such a value is held back as `{}` is. */
-  #holdsNone = false;
   #hasBegun = false;
   #held: string | undefined;
   /** The end of what is held. */
@@ -117,8 +115,6 @@ export class ArgumentStream {
       this.#hasBegun = text.trimStart() !== "";
       this.#mayBeNone = beginsAsNoArguments(text);
       this.isPlaceholder = this.#holdsEmpty && text.trim() === "{}";
-      // Many servers name a call with an empty text, and send its arguments afterwards.
-      this.#holdsNone = this.#isReleased && this.#mayBeNone;
       this.#holdsEmpty = false;
       if (this.isPlaceholder) {
         this.#held = text;
@@ -142,7 +138,8 @@ export class ArgumentStream {
 
   #decideNone(held: string): string {
     if (isNoArguments(held)) {
-      this.isPlaceholder = this.#holdsNone;
+      // More text may follow, and then it was no empty list.
+      this.isPlaceholder = this.#isReleased;
       if (this.isPlaceholder) return "";
       this.release();
       return "{}";

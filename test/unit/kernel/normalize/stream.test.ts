@@ -497,6 +497,8 @@ describe("tool calls", () => {
       ["", "[]", "!"],
       ["", "null", "!"],
       ["", "{}", "!"],
+      ['""', "!"],
+      ["", '"', '"', "!"],
     ]) {
       expect(textOf(pieces)).toBe(pieces.join(""));
     }
