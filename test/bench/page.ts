@@ -41,8 +41,8 @@ export function formatTables(results: Results): Map<string, string> {
 /** Puts each table between its marks, where the page has them. */
 export function putInto(page: string, tables: ReadonlyMap<string, string>): string {
   return [...tables].reduce((text, [name, table]) => {
-    const marks = new RegExp(`(<!-- bench: ${name} -->\n)[^]*?(\n<!-- bench: end -->)`);
-    return text.replace(marks, (_, opening, closing) => `${opening}\n${table}\n${closing}`);
+    const marks = new RegExp(`(<!-- bench: ${name} -->\n)[^]*?(<!-- bench: end -->)`);
+    return text.replace(marks, (_, opening, closing) => `${opening}\n${table}\n\n${closing}`);
   }, page);
 }
 
