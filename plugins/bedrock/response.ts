@@ -35,7 +35,7 @@ export function toTier(tier: unknown): { service_tier?: string } {
   return isRecord(tier) && typeof tier.type === "string" ? { service_tier: tier.type } : {};
 }
 
-/** Returns the stop sequence that ended an answer: Claude says which one where it is asked for it. */
+/** Returns the stop sequence that ended an answer: Claude names it if the request asked for the field. */
 export function toStopSequence({ stopReason, additionalModelResponseFields: fields }: Ending): BesideChoice {
   return stopReason === "stop_sequence" ? { stop_sequence: fields?.stop_sequence || true } : {};
 }

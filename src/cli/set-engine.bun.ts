@@ -1,21 +1,19 @@
 import { getSelfCommand } from "./lib/process.bun.ts";
 
-/**
- * What Bun reads from its environment before a program starts, for a process that serves. A setting that is there already stays.
- */
+/** Settings of a process that serves. Bun reads them from its environment before a program starts; an operator's own values stay. */
 const settings: Readonly<Record<string, string>> = {
   /** Bun's `fetch` runs 256 requests at once by default; this is its maximum. */
   BUN_CONFIG_MAX_HTTP_REQUESTS: "65535",
   /**
-   * Milliseconds between two times that the allocator returns unused pages to the system. It would do so after each
-   * call, which took a fifth of the CPU of a gateway with 20 calls a second.
+   * Milliseconds between two returns of unused pages to the system. By default the allocator returns them after each call,
+   * which took a fifth of the CPU of a gateway with 20 calls a second.
    */
   MIMALLOC_PURGE_HOLES_MIN_INTERVAL: "10000",
-  /** Milliseconds between two collections of garbage that the amount of garbage does not ask for, in place of one second. */
+  /** Milliseconds between garbage collections of a timer; default 1,000. Those that the heap's growth starts are not affected. */
   BUN_GC_TIMER_INTERVAL: "10000",
   /**
-   * The engine's last level of optimization comes ten times later than by itself. Collections drop code, and what a gateway
-   * runs is spread over so many functions that it optimized them again and again: a sixth of the CPU at full load.
+   * The engine's last level of optimization begins ten times later than by default. Garbage collections drop compiled code, and
+   * the engine then compiled the many functions of a call again and again: a sixth of the CPU at full load.
    */
   BUN_JSC_thresholdForFTLOptimizeAfterWarmUp: "1000000",
 };

@@ -1,7 +1,6 @@
 export type { OnCommit } from "./commit-queue.ts";
-export { type LedgerOptions, openLedger, ProcessLedger, type Recovery } from "./ledger.ts";
+export { type LedgerOptions, openLedger, openRedisTurns, ProcessLedger, type Recovery } from "./ledger.ts";
 export { RedisRefused } from "./limit-errors.ts";
-export { openRedisTurns } from "./open-turns.ts";
 export { createPruner, nextAccount, type PrunerOptions } from "./prune-calls.ts";
 export { type RemoteCall, type RemoteCalls, remoteCalls, remoteCallsMax } from "./remote-calls.ts";
 export {

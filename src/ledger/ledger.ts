@@ -27,6 +27,7 @@ import { EmbeddedHolds } from "./embedded-holds.ts";
 import { ledgerUnavailable } from "./limit-errors.ts";
 import { type CallLimits, narrowerCalls, ProcessLimits } from "./limits.ts";
 import { PostgresHolds } from "./postgres-holds.ts";
+import type { RedisTurns, RedisTurnsOptions } from "./redis/redis-turns.ts";
 import { Spool } from "./spool.ts";
 
 /** Options of {@link ProcessLedger}. */
@@ -329,6 +330,12 @@ export async function openLedger(
   const { openRedisLimits } = await import("./redis/redis-limits.ts");
   const limits = await openRedisLimits({ store, now, url: redisUrl, timeoutMs, report });
   return { ledger: new ProcessLedger({ ...options, limits }), degraded: () => limits.problems() };
+}
+
+/** Opens the turns of sessions that nodes share. The client is loaded only if Redis is configured, as above. */
+export async function openRedisTurns(options: RedisTurnsOptions): Promise<RedisTurns> {
+  const redis = await import("./redis/redis-turns.ts");
+  return await redis.openRedisTurns(options);
 }
 
 /** The calls that were found open at the start, and how they were ended. */

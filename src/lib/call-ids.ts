@@ -42,14 +42,14 @@ export function fitCallId(id: string, target: CallIdTarget): string {
   return head === "" ? digestOf(id) : `${head}_${digestOf(id)}`;
 }
 
-/** Words of ids that tell nothing, and the number of a call behind one. */
+/** Words that every id of a provider has, before its number. */
 const idWord = /^(?:call|calls|chatcmpl|ctc|fc|fn|func|function|functions|id|tool|tools|toolu|tooluse|use)(?=\d*$)/i;
 /** A server that makes up ids at random writes more, or more digits. */
 const countedCharactersMax = 3;
 const countedDigitsMax = 4;
 
 /**
- * Whether a provider may give the same id in another answer: little but a number or the name of the function tells it from others.
+ * Whether a provider may use the same id in another answer: it has little beyond a number or the name of the function.
  *
  * @param name The name of the function that is called.
  *
@@ -77,9 +77,9 @@ interface Waiting {
 }
 
 /**
- * The ids of the calls of one conversation, as they are sent. Some servers use their ids again in each answer, or give one to several
- * calls, and clients return them so. Each call gets an id of its own, and each result the id of the nearest call before it. An id that
- * is there once stays as {@link fitCallId} has it. The ids of a longer conversation begin with those of a shorter one.
+ * Makes the ids of the calls of one conversation unique. Some servers use the same ids in each answer, or one id for several calls, and
+ * clients return them. Each call gets its own id, and each result the id of the nearest call before it. An id that occurs once is
+ * changed only by {@link fitCallId}. A longer conversation gets the same ids for its beginning as a shorter one.
  *
  * @example
  * const ids = new CallIds("messages");
@@ -100,7 +100,7 @@ export class CallIds {
     this.#target = target;
   }
 
-  /** To be called between two answers of the model: calls of one id in the same answer get their results in turn. */
+  /** Begins the next answer of the model. Calls of one answer that share an id get their results in order. */
   beginAnswer(): void {
     this.#answer++;
     if (this.#target !== undefined) return;

@@ -25,6 +25,9 @@ export class Losses {
   }
 }
 
+/** The names in a text, as a table of members has them. */
+export const namesOf = (text: string): ReadonlySet<string> => new Set(text.split(/\s+/));
+
 /**
  * The members of a part of a request that a translation does not read and that say something.
  *

@@ -1,4 +1,4 @@
-/** The outcome of a policy in a call, as the API tells it. */
+/** The outcome of a policy in a call, as the API returns it. */
 interface PolicyResult {
   readonly policy: string;
   readonly phase: string;

@@ -29,10 +29,7 @@ interface Disk {
 
 const platform: Disk = { sync: promisify(fdatasync), syncNow: fdatasyncSync, now: () => performance.now() };
 
-/**
- * Where a sync takes less than this, the event loop waits for it: a thread costs a lone call 100 µs more, for two turns from one
- * thread to another.
- */
+/** Where a sync takes less than this, the event loop waits for it: handing it to a thread costs a lone call 100 µs of CPU. */
 const quickMs = 1;
 /** Weight of a new sync in the moving mean. */
 const weightOfNew = 0.1;
@@ -46,7 +43,7 @@ export class LogFile {
   readonly #database: DatabaseSync;
   readonly #path: string;
   readonly #disk: Disk;
-  /** Whether SQLite syncs what is committed now. The level is changed only when another one is needed: that costs 10 µs. */
+  /** Whether SQLite syncs at a commit. A change of that costs 10 µs, so it is made only when the next transaction needs it. */
   #isSynced = true;
   /** How long a sync took lately. */
   #meanMs = Number.POSITIVE_INFINITY;
@@ -66,8 +63,8 @@ export class LogFile {
     transact();
   }
 
-  /** To be called before each other write, and not within a transaction: SQLite syncs it at its commit. */
-  haveSynced(): void {
+  /** Makes SQLite sync at each commit. Must be called before every other write, outside of a transaction. */
+  syncAtCommit(): void {
     if (!this.#isSynced) this.#database.exec("pragma synchronous = full");
     this.#isSynced = true;
   }
@@ -186,7 +183,7 @@ interface Parts {
 
 /** The embedded store over an open database whose schema is up to date. */
 function createSqliteStore({ database, connection, db, now, takeLock, log }: Parts): Store {
-  if (log !== undefined) connection.onWrite = () => log.haveSynced();
+  if (log !== undefined) connection.onWrite = () => log.syncAtCommit();
   const statements = prepareLedgerStatements(database);
   const writeUsage = prepareUsageWriter(database);
   const dataVersion = database.prepare("pragma data_version");
@@ -383,7 +380,7 @@ function prepareBalanceReader(
  */
 function tryToNote(log: LogFile | undefined, write: () => void): void {
   try {
-    log?.haveSynced();
+    log?.syncAtCommit();
     write();
   } catch {
     // An amount counts as long as it is not recorded.

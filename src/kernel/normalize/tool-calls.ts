@@ -308,7 +308,7 @@ export class StreamedCalls {
     return progress.length > 0 && this.#toolNames.includes(name);
   }
 
-  /** The delta that begins a call. Its id is chosen now, when its name is known; `undefined` where it was sent before. */
+  /** Returns the delta that begins a call, with an id: its name is known by now. `undefined` when the call has begun already. */
   #begin(call: StreamedCall): ToolCallDelta | undefined {
     const { waiting } = call;
     call.waiting = undefined;

@@ -84,7 +84,7 @@ interface Verdict {
 interface Base {
   readonly host: string;
   readonly isLocal: boolean;
-  /** It is asked without TLS. */
+  /** Without TLS. */
   readonly isPlain: boolean;
 }
 
@@ -159,9 +159,9 @@ export class SsrfGuard {
   }
 
   /**
-   * Whether a plugin is for servers that people run themselves: the base URL that it declares is a private address, or is asked without
-   * TLS, as no public provider is. It decides what such a server is sent, wherever it is reached; what may be reached follows the
-   * address, by {@link isOwnServer}. A public provider that is reached over a private proxy is still a public provider.
+   * Whether a plugin is for servers that people run themselves: it declares a base URL with a private address, or without TLS, which no
+   * public provider has. This decides which fields a request has, wherever the server is reached. {@link isOwnServer} decides by the
+   * address what may be reached. A public provider behind a private proxy stays a public provider.
    */
   isForOwnServers({ baseUrl }: Pick<ProviderPlugin, "baseUrl">): boolean {
     const { isLocal, isPlain } = this.#getBase(baseUrl);

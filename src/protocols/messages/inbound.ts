@@ -14,7 +14,7 @@ import type {
   Warn,
 } from "../../provider/index.ts";
 import { type AssistantTurn, Conversation, type MarkedPart, toContent } from "../conversation.ts";
-import { listOthers } from "../losses.ts";
+import { listOthers, namesOf } from "../losses.ts";
 import {
   findForeignDetails,
   isOwnEnvelope,
@@ -51,8 +51,6 @@ export interface MessagesPlan {
   readonly thoughts: "shown" | "omitted" | "none";
   readonly stopSequences: readonly string[];
 }
-
-const namesOf = (text: string): ReadonlySet<string> => new Set(text.split(/\s+/));
 
 /** Fields with a counterpart in a chat request. */
 const translatedFields = namesOf(`model messages max_tokens system stream temperature top_p stop_sequences tools

@@ -13,7 +13,7 @@ import type {
 } from "../../provider/index.ts";
 import { markOf, readMark } from "../cache-marks.ts";
 import { Conversation, toContent } from "../conversation.ts";
-import { Losses, listOthers } from "../losses.ts";
+import { Losses, listOthers, namesOf } from "../losses.ts";
 import { isOwnEnvelope, type ReasoningEnvelope } from "../reasoning.ts";
 import type {
   CustomTool,
@@ -28,8 +28,6 @@ import type {
   ToolSearchTool,
   TypedItem,
 } from "./schema.ts";
-
-const namesOf = (text: string): ReadonlySet<string> => new Set(text.split(/\s+/));
 
 /** Fields with a counterpart in a chat request, and fields that the gateway itself keeps to. */
 const readFields =

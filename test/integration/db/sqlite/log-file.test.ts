@@ -31,7 +31,7 @@ test("a commit counts once the log is synced, and the event loop goes on meanwhi
   // Written, and not yet on the disk.
   expect([count(), isDone]).toEqual([1, false]);
   // SQLite syncs all other transactions itself.
-  log.haveSynced();
+  log.syncAtCommit();
   expect(level()).toBe(2);
   disk.resolve();
   await written;
@@ -82,7 +82,7 @@ test.each(["by a thread", "at once"])(
     isBroken = true;
     log.leaveUnsynced(insert);
     const error = await errorOf(log.sync(how === "at once"));
-    log.haveSynced();
+    log.syncAtCommit();
     expect([isOutcomeUnknown(error), count(), level()]).toEqual([true, 2, 2]);
     isBroken = false;
     log.leaveUnsynced(insert);
@@ -96,10 +96,10 @@ test.each(["by a thread", "at once"])(
 test("after a transaction that fails, SQLite syncs the others as before", async () => {
   const { database, log, level, insert } = openLog(async () => undefined);
   expect(() => log.leaveUnsynced(() => database.exec("insert into nothing values (1)"))).toThrow("nothing");
-  log.haveSynced();
+  log.syncAtCommit();
   expect(level()).toBe(2);
   log.leaveUnsynced(insert);
-  log.haveSynced();
+  log.syncAtCommit();
   expect(level()).toBe(2);
   await log.close();
   database.close();
