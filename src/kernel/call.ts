@@ -155,7 +155,7 @@ const runOnMsMax = 60_000;
 const warningsMax = 20;
 const warningCharactersMax = 500;
 /** The fields of a request that limit its output. A body that is passed through may have another. */
-const outputLimits: ReadonlySet<string> = new Set(["max_tokens", "max_completion_tokens"]);
+export const outputLimits: ReadonlySet<string> = new Set(["max_tokens", "max_completion_tokens"]);
 
 /** One call, from its checked request to its log line. */
 export class ClientCall<C extends Capability = Capability> {

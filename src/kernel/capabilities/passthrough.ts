@@ -15,7 +15,7 @@ import {
   type ServerEvent,
   type WirePart,
 } from "../../provider/index.ts";
-import type { ModelRun } from "../call.ts";
+import { type ModelRun, outputLimits } from "../call.ts";
 import { OutputText } from "../normalize/output-text.ts";
 import { tokensMax } from "../normalize/prompt-bounds.ts";
 import type { Passthrough } from "../passthrough.ts";
@@ -71,14 +71,17 @@ export function withClientNames<Opened>(
   { format, body }: Pick<PassthroughRequest, "format" | "body">,
   openChat: (plugin: ProviderPlugin, call: Call<ChatRequest>) => Promise<Opened>,
 ): typeof openChat {
-  const toName = (field: string) => {
+  const toNames = (field: string): readonly string[] => {
     const name = headOf(field);
-    return getOwn(format.namesOfChat ?? {}, name)?.find((one) => (body[one] ?? null) !== null) ?? name;
+    const sent = (getOwn(format.namesOfChat ?? {}, name) ?? [name]).find((one) => (body[one] ?? null) !== null);
+    if (sent !== undefined) return [sent];
+    // The gateway may have set the limit itself, and an answer without it is bounded by nothing.
+    return outputLimits.has(name) ? [name] : [];
   };
   return (plugin, call) =>
     openChat(plugin, {
       ...call,
-      warn: (message, ignored) => call.warn(message, [...new Set([ignored ?? []].flat().map(toName))]),
+      warn: (message, ignored) => call.warn(message, [...new Set([ignored ?? []].flat().flatMap(toNames))]),
     });
 }
 

@@ -30,6 +30,8 @@ test("a plugin's warning names the fields as the protocol of the client does, wh
     "input",
   ]);
   expect(await namesFor(responsesFormat, { input: [] }, ["temperature", "reasoning_effort"])).toEqual([]);
+  // The gateway may have set the limit of the output, and has to know that it was not sent.
+  expect(await namesFor(responsesFormat, { input: [] }, ["temperature", "max_tokens"])).toEqual(["max_tokens"]);
 });
 
 test("a warning says which fields it is about, or that it is about none", async () => {
