@@ -73,8 +73,8 @@ export function withClientNames<Opened>(
 ): typeof openChat {
   const toNames = (field: string): readonly string[] => {
     const name = headOf(field);
-    const sent = (getOwn(format.namesOfChat ?? {}, name) ?? [name]).find((one) => (body[one] ?? null) !== null);
-    if (sent !== undefined) return [sent];
+    const clientName = (getOwn(format.namesOfChat ?? {}, name) ?? [name]).find((one) => (body[one] ?? null) !== null);
+    if (clientName !== undefined) return [clientName];
     // The gateway may have set the limit itself, and an answer without it is bounded by nothing.
     return outputLimits.has(name) ? [name] : [];
   };
