@@ -16,7 +16,8 @@ import { countSystemMessages, limitMarks, readMark } from "../../src/protocols/c
 import { claudeThoughts, strictSchema } from "../../src/protocols/messages/outbound.ts";
 import { nearestEffort, toServiceTier } from "../../src/protocols/openai/request.ts";
 import { warnOfLostMembers } from "../../src/protocols/supported-fields.ts";
-import { getToolResults, readToolChoice, resultWithoutCall, toWholeSchema } from "../../src/protocols/tools.ts";
+import { toWholeSchema } from "../../src/protocols/tool-schema.ts";
+import { getToolResults, readToolChoice, resultWithoutCall } from "../../src/protocols/tools.ts";
 import { isClaude } from "./options.ts";
 
 type Warn = Call<unknown>["warn"];

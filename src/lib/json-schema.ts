@@ -199,7 +199,7 @@ class SchemaFlattener {
   }
 
   #find(ref: string): unknown {
-    if (!this.#targets.has(ref)) this.#targets.set(ref, resolve(this.#root, ref));
+    if (!this.#targets.has(ref)) this.#targets.set(ref, resolvePointer(this.#root, ref));
     return this.#targets.get(ref);
   }
 
@@ -311,7 +311,8 @@ function takePlaces(flat: FlatSchema, places: Pieces[]): boolean {
 /** Keywords that say something about a place and bound nothing. */
 const annotations = new Set(["title", "description", "default", "example", "examples", "deprecated", "readOnly"]);
 
-function resolve(root: unknown, ref: string): unknown {
+/** The part of a schema that a local reference names, such as `#/$defs/place`; `undefined` for none, or another reference. */
+export function resolvePointer(root: unknown, ref: string): unknown {
   if (ref === "#") return root;
   if (!ref.startsWith("#/")) return undefined;
   let at = root;

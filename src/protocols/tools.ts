@@ -164,44 +164,6 @@ export function resultWithoutCall(param: string): GatewayError {
 }
 
 /**
- * The schema of a tool's arguments in the form that every provider takes: an object with `properties`. Clients may leave
- * `properties` out for a tool without parameters, which OpenAI refuses.
- *
- * @returns The schema itself where it is whole.
- *
- * @example
- * toWholeSchema({ type: "object" }); // => { type: "object", properties: {} }
- */
-export function toWholeSchema(schema: object | null | undefined): object {
-  const whole: Record<string, unknown> = isRecord(schema) ? schema : {};
-  const { type, properties, required } = whole;
-  const isListed = required === undefined || Array.isArray(required);
-  if (typeof type === "string" && isRecord(properties) && isListed) return whole;
-  const { required: _, ...rest } = whole;
-  return {
-    ...rest,
-    // Arguments are always an object, also where the schema allows other types beside it.
-    type: typeof type === "string" ? type : "object",
-    properties: isRecord(properties) ? properties : {},
-    ...(Array.isArray(required) && { required }),
-  };
-}
-
-/**
- * A function with the schema of its arguments made whole; itself where that is whole, or where it has none, which every
- * provider reads as no arguments.
- *
- * @example
- * withWholeSchema({ name: "now", parameters: { type: "object" } }).parameters; // => { type: "object", properties: {} }
- */
-export function withWholeSchema<Definition extends { parameters?: unknown }>(definition: Definition): Definition {
-  const { parameters } = definition;
-  if (!isRecord(parameters)) return definition;
-  const schema = toWholeSchema(parameters);
-  return schema === parameters ? definition : { ...definition, parameters: schema };
-}
-
-/**
  * The arguments of an earlier tool call as an object, for providers that take no text. A model may have written something else:
  * what stands for no arguments becomes an empty object, and any other text is carried in an object.
  *

@@ -124,7 +124,7 @@ async function startServer(
   let child: Bun.Subprocess | undefined;
   const start = async () => {
     const options = [
-      ...["listen_addresses=127.0.0.1", "unix_socket_directories=", "max_connections=240"],
+      ...["listen_addresses=127.0.0.1", "unix_socket_directories=", "max_connections=600"],
       // In its folder: what a killed server has in /dev/shm would stay there.
       "dynamic_shared_memory_type=mmap",
       ...settings,

@@ -4,6 +4,7 @@ import { isRecord } from "../../lib/json.ts";
 import { openApiSubset, reduceSchema, type SchemaBudget } from "../../lib/json-schema.ts";
 import type { LruMap } from "../../lib/lru-map.ts";
 import { type ChatRequest, type Tool, type ToolCall, toAnswerText, type Warn } from "../../provider/index.ts";
+import { toWholeSchema } from "../tool-schema.ts";
 import { readToolChoice } from "../tools.ts";
 import type { GenerateBody, GeneratedPart } from "./schema.ts";
 
@@ -34,10 +35,10 @@ function toDeclaration(
     const expected = "expected a letter or _, then letters, digits and _ . : -, at most 128 in all";
     throw badRequest(`${name} cannot name a function of this model: ${expected}`, `${path}.name`);
   }
-  const { schema, dropped } = reduceSchema(parameters ?? {}, openApiSubset, `${path}.parameters`, budget);
+  const { schema, dropped } = reduceSchema(toWholeSchema(parameters), openApiSubset, `${path}.parameters`, budget);
   if (dropped.length > 0) warn(`Left out of the parameters of ${name}: ${dropped.join(", ")}`, `${path}.parameters`);
   // The provider refuses an object of nothing.
-  const isEmpty = schema.anyOf === undefined && Object.keys(schema.properties ?? {}).length === 0;
+  const isEmpty = Object.keys(schema.properties ?? {}).length === 0;
   return { name, description: description ?? undefined, parameters: isEmpty ? undefined : schema };
 }
 

@@ -20,13 +20,13 @@ import type { Outbound } from "../outbound.ts";
 import { readClaudeBlocks, toClaudeDetail } from "../reasoning.ts";
 import { withStops } from "../stops.ts";
 import { pickSupportedFields, warnOfLostMembers } from "../supported-fields.ts";
+import { toWholeSchema } from "../tool-schema.ts";
 import {
   getToolResults,
   readArguments,
   readToolChoice,
   resultWithoutCall,
   type ToolDecision,
-  toWholeSchema,
   withFunctionsAsTools,
 } from "../tools.ts";
 import { readError } from "./errors.ts";

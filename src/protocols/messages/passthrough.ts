@@ -18,6 +18,7 @@ import {
 } from "../../provider/index.ts";
 import { withCoveredLifetimes } from "../cache-marks.ts";
 import { toCacheReport } from "../cache-report.ts";
+import { withWholeInput } from "../tool-schema.ts";
 import { dropPaidTools, hasOnly, listTools, withoutTools } from "../tools.ts";
 import { classifyError } from "../upstream-errors.ts";
 import { addFigures } from "./provider-stream.ts";
@@ -94,6 +95,7 @@ function toNativeRequest(
   }
   fitTier(body, pass, model, warn);
   if (Array.isArray(body.messages)) body.messages = withCallIds(body.messages);
+  if (Array.isArray(body.tools)) body.tools = mapChanged(body.tools, withWholeInput);
   if (!pass.includes("context_management") && dropPaidEdits(body, warn)) droppedBetas.push("compact");
   const geo = body.inference_geo;
   if (typeof geo === "string" && geo !== "global" && !pass.includes("inference_geo")) {

@@ -14,7 +14,8 @@ import {
 } from "../../provider/index.ts";
 import { limitMarks, sendMarked, toAnthropicMarks, withCoveredLifetimes } from "../cache-marks.ts";
 import { withStops } from "../stops.ts";
-import { withFunctionsAsTools, withWholeSchema } from "../tools.ts";
+import { withWholeSchema } from "../tool-schema.ts";
+import { withFunctionsAsTools } from "../tools.ts";
 import { classifyError, isFailedAnswer } from "../upstream-errors.ts";
 import {
   type ChatOptions,

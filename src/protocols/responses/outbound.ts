@@ -7,7 +7,8 @@ import { type ChatOptions, fitReasoning, resolveOptions, toBody, warnOfTier, wit
 import { readResponsesItems } from "../reasoning.ts";
 import { withStops } from "../stops.ts";
 import { warnOfLostMembers } from "../supported-fields.ts";
-import { toWholeSchema, withCallIds, withFunctionsAsTools } from "../tools.ts";
+import { toWholeSchema, withWholeSchema } from "../tool-schema.ts";
+import { withCallIds, withFunctionsAsTools } from "../tools.ts";
 import { fromResponse, ResponsesOutboundStream } from "./provider-stream.ts";
 
 const path = "/responses";
@@ -152,12 +153,12 @@ function toFormat(format: ResponseFormat): Item {
 function toTool(tool: Item): Item {
   const flat = flatten(tool);
   if (flat.type === "function") {
-    const { name, description, parameters, strict } = flat;
+    const { name, description, parameters, strict } = withWholeSchema(flat);
     return {
       type: "function",
       name,
       ...(typeof description === "string" && { description }),
-      parameters: toWholeSchema(isRecord(parameters) ? parameters : undefined),
+      parameters: isRecord(parameters) ? parameters : toWholeSchema(undefined),
       strict: strict === true,
     };
   }

@@ -14,7 +14,8 @@ import {
 import { withCoveredLifetimes } from "../cache-marks.ts";
 import { toCacheReport } from "../cache-report.ts";
 import { type ResponsesOptions, resolveOptions, toBody, withCacheKey } from "../openai/request.ts";
-import { changeTools, dropPaidTools, hasOnly, listTools, withoutTools, withWholeSchema } from "../tools.ts";
+import { withWholeSchema } from "../tool-schema.ts";
+import { changeTools, dropPaidTools, hasOnly, listTools, withoutTools } from "../tools.ts";
 import { classifyError, classifyResponseFailure } from "../upstream-errors.ts";
 import { ResponsesRepair } from "./repair.ts";
 import { ResponsesRequest } from "./schema.ts";
