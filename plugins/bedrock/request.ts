@@ -10,7 +10,7 @@ import {
   readArguments,
 } from "modelgate/plugin";
 import { CallIds } from "../../src/lib/call-ids.ts";
-import { type DataUrl, readMedia } from "../../src/lib/data-url.ts";
+import { type DataUrl, readMedia, readTextUrl } from "../../src/lib/data-url.ts";
 import { SchemaBudget } from "../../src/lib/json-schema.ts";
 import { countSystemMessages, limitMarks, readMark } from "../../src/protocols/cache-marks.ts";
 import { claudeThoughts, strictSchema } from "../../src/protocols/messages/outbound.ts";
@@ -381,8 +381,10 @@ function toBlock(part: ContentPart, { path, isUser, documents, around }: BlocksA
   }
   const { file_data: data, filename }: Record<string, unknown> = part.file;
   if (typeof data !== "string") {
-    throw badRequest("Files must be sent with the request; expected file_data with a PDF", `${path}.file`);
+    throw badRequest("Files must be sent with the request; expected file_data with a PDF or a text", `${path}.file`);
   }
+  const text = readTextUrl(data);
+  if (text !== undefined) return { text: text.toString() };
   const { base64 } = readMedia(data, ["application/pdf"], `${path}.file.file_data`);
   return { document: { format: "pdf", name: toName(filename, ++documents.count), source: { bytes: base64 } } };
 }

@@ -59,6 +59,25 @@ export function readMedia(source: string | DataUrl, mediaTypes: readonly string[
   throw badRequest(`The model does not take ${mediaType}, expected one of ${mediaTypes.join(", ")}`, param);
 }
 
+const textDataUrl = /^data:text\/[\w.+-]+(;[^,]*)?,/i;
+
+/**
+ * The bytes of the text that a data URL holds, in UTF-8; `undefined` for another file. Its media type is no proof: a provider may go by the bytes or
+ * the name, and a PDF or an archive unfolds to far more text than its bytes.
+ *
+ * @example
+ * readTextUrl("data:text/plain;base64,aGk=")?.toString(); // => "hi"
+ */
+export function readTextUrl(url: string): Buffer | undefined {
+  const head = textDataUrl.exec(url);
+  if (head === null) return undefined;
+  const data = url.slice(head[0].length);
+  const isBase64 = head[1]?.toLowerCase().endsWith(";base64") === true;
+  const bytes = isBase64 ? Buffer.from(data, "base64") : decodePercentBytes(data);
+  if (bytes === undefined || (isBase64 && !isUtf8(bytes))) return undefined;
+  return bytes.includes(0) || bytes.includes("%PDF-") ? undefined : bytes;
+}
+
 const percent = 37;
 const noHex = 255;
 /** The value of a hex digit by its byte. */

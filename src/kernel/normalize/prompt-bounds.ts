@@ -8,10 +8,10 @@
  * by its address, a part of an unknown kind) can fill the model's context, which is also the most that a provider can
  * bill.
  */
-import { Buffer, isUtf8 } from "node:buffer";
+import { Buffer } from "node:buffer";
 import { KindGuard, type TObject, type TSchema, Type } from "@sinclair/typebox";
 import { getWriteMeter, lifetimeFields, type Meters } from "../../contract/index.ts";
-import { decodePercentBytes } from "../../lib/data-url.ts";
+import { readTextUrl } from "../../lib/data-url.ts";
 import { isRecord, numberCharsMax } from "../../lib/json.ts";
 import { SchemaBudget, unfoldSchema } from "../../lib/json-schema.ts";
 import {
@@ -557,22 +557,6 @@ function visitAudio(value: unknown, form: PromptForm, visitor: PromptVisitor): v
   }
 }
 
-const textDataUrl = /^data:text\/[\w.+-]+(;[^,]*)?,/i;
-
-/**
- * Whether a data URL holds text. Its media type is no proof: a provider may go by the bytes or the name, and a PDF or
- * an archive unfolds to far more text than its bytes.
- */
-function isTextUrl(url: string): boolean {
-  const head = textDataUrl.exec(url);
-  if (head === null) return false;
-  const data = url.slice(head[0].length);
-  const isBase64 = head[1]?.toLowerCase().endsWith(";base64") === true;
-  const bytes = isBase64 ? Buffer.from(data, "base64") : decodePercentBytes(data);
-  if (bytes === undefined || (isBase64 && !isUtf8(bytes))) return false;
-  return !bytes.includes(0) && !bytes.includes("%PDF-");
-}
-
 /** A file whose text is sent along counts by its bytes. Any other can hold more than its bytes show. */
 function visitFile(value: unknown, form: PromptForm, visitor: PromptVisitor): void {
   if (!isRecord(value)) {
@@ -597,7 +581,7 @@ function visitFile(value: unknown, form: PromptForm, visitor: PromptVisitor): vo
 }
 
 function visitFileMember(name: string, value: unknown, visitor: PromptVisitor): void {
-  const isText = name === "file_data" && typeof value === "string" && isTextUrl(value);
+  const isText = name === "file_data" && typeof value === "string" && readTextUrl(value) !== undefined;
   if (isText) {
     visitor.text(value);
     return;

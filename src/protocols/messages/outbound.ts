@@ -1,6 +1,6 @@
 import { badRequest } from "../../contract/index.ts";
 import { CallIds } from "../../lib/call-ids.ts";
-import { readMedia } from "../../lib/data-url.ts";
+import { readMedia, readTextUrl } from "../../lib/data-url.ts";
 import { reduceSchema, SchemaBudget, strictSubset } from "../../lib/json-schema.ts";
 import type {
   Call,
@@ -298,7 +298,12 @@ function toBlock(part: ContentPart, path: string, takes: "text" | "media"): Bloc
   if (part.type === "input_audio")
     throw badRequest("This model does not support audio input, expected text, image_url or file parts", path);
   const { file_data: data, filename: name }: Record<string, unknown> = part.file;
-  const source = toSource(typeof data === "string" ? data : "", ["application/pdf"], `${path}.file.file_data`);
+  const url = typeof data === "string" ? data : "";
+  const text = readTextUrl(url);
+  const source =
+    text === undefined
+      ? toSource(url, ["application/pdf"], `${path}.file.file_data`)
+      : { type: "text", media_type: "text/plain", data: text.toString() };
   return { type: "document", source, title: typeof name === "string" ? name : undefined };
 }
 

@@ -173,14 +173,14 @@ describe("the schema of a tool tells its members at its root", () => {
 });
 
 test("a function whose members were alternatives is not strict any more", () => {
-  const parameters = { type: "object", anyOf: [{ properties: { a: text } }, { properties: { b: text } }] };
+  const parameters: object = { type: "object", anyOf: [{ properties: { a: text } }, { properties: { b: text } }] };
   const properties = { a: text, b: text };
-  expect(withWholeSchema({ name: "f", strict: true, parameters })).toEqual({
+  expect<object>(withWholeSchema({ name: "f", strict: true, parameters })).toEqual({
     name: "f",
     strict: false,
     parameters: { type: "object", properties },
   });
-  expect(withWholeInput({ name: "f", strict: true, input_schema: parameters })).toEqual({
+  expect<object>(withWholeInput({ name: "f", strict: true, input_schema: parameters })).toEqual({
     name: "f",
     strict: false,
     input_schema: { type: "object", properties },

@@ -49,6 +49,27 @@ test("asks by the version that the row of the model names", async () => {
   ]);
 });
 
+test("files of text are documents of text, in a question and in the output of a tool", async () => {
+  const asked: [string, { messages: { content: unknown[] }[] }][] = [];
+  const file = { type: "file", file: { filename: "notes.md", file_data: "data:text/markdown;base64,IyBOb3Rlcw==" } };
+  const tool = { id: "toolu_1", type: "function", function: { name: "read", arguments: "{}" } };
+  const messages = [
+    { role: "user", content: [file] },
+    { role: "assistant", content: null, tool_calls: [tool] },
+    { role: "tool", tool_call_id: "toolu_1", content: [file] },
+  ];
+  await anthropic.handlers.chat?.(callOf({ model: "m", messages } as ChatRequest, asked));
+  const source = { type: "text", media_type: "text/plain", data: "# Notes" };
+  const document = { type: "document", source, title: "notes.md" };
+  const [question, , result] = asked[0]?.[1].messages ?? [];
+  expect([question?.content, result?.content]).toMatchObject([[document], [{ content: [document] }]]);
+  const archive = { type: "file", file: { file_data: `data:text/plain;base64,${btoa("PK\x03\x04\0")}` } };
+  const refused = callOf({ model: "m", messages: [{ role: "user", content: [archive] }] } as ChatRequest, []);
+  expect(await Promise.resolve(anthropic.handlers.chat?.(refused)).catch((error) => error.code)).toBe(
+    "invalid_request",
+  );
+});
+
 test("asks for a stream where the caller does", async () => {
   const asked: unknown[] = [];
   const request: ChatRequest = { model: "m", messages: [{ role: "user", content: "Hi" }], stream: true };

@@ -155,6 +155,12 @@ describe("a request to Converse is one by the model of the service, and has", ()
     expect(names).toEqual(["a-b-pdf 1", "a-b-pdf 2", undefined]);
   });
 
+  test("files of text as their text", () => {
+    const file = { type: "file", file: { filename: "notes.md", file_data: "data:text/markdown;base64,IyBOb3Rlcw==" } };
+    const { body } = translate({ messages: [{ role: "user", content: [file] }] as never });
+    expect(body.messages[0]?.content).toEqual([{ text: "# Notes" }]);
+  });
+
   test("cache points behind what a client marks, of an hour only where the row has a price for that", () => {
     const marked = [{ type: "text", text: "Long", cache_control: { type: "ephemeral", ttl: "1h" } }];
     const messages = [
