@@ -18,6 +18,7 @@ import { nearestEffort, toServiceTier } from "../../src/protocols/openai/request
 import { warnOfLostMembers } from "../../src/protocols/supported-fields.ts";
 import { toWholeSchema } from "../../src/protocols/tool-schema.ts";
 import { getToolResults, readToolChoice, resultWithoutCall } from "../../src/protocols/tools.ts";
+import { openingText } from "../../src/protocols/turn-texts.ts";
 import { isClaude } from "./options.ts";
 
 type Warn = Call<unknown>["warn"];
@@ -281,7 +282,12 @@ function toTurns(messages: readonly Message[], thinks: boolean, around: Translat
     append("user", toResults(messages, index, { taken: sentIds, documents, around }));
     if (used.length > 0) while (messages[index + 1]?.role === "tool") index++;
   }
-  if (turns.length > 0) return { system, messages: turns };
+  if (turns[0]?.role === "assistant") turns.unshift({ role: "user", content: [{ text: openingText }] });
+  const last = turns.at(-1);
+  const end = last?.role === "assistant" ? last.content.at(-1) : undefined;
+  // A turn that Claude is to go on with may not end in white space.
+  if (typeof end?.text === "string") end.text = end.text.trimEnd();
+  if (last !== undefined) return { system, messages: turns };
   const texts = system.filter((block) => "text" in block);
   if (texts.length === 0)
     throw badRequest("The messages hold nothing, expected text or another part in one", "messages");

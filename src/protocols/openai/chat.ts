@@ -7,6 +7,7 @@ import {
   type ChatCompletion,
   type ChatRequest,
   type ChatStream,
+  type Message,
   type Model,
   type ServerEvent,
   toFinishReason,
@@ -30,6 +31,7 @@ import {
   withFiveMinutes,
   withoutMarks,
 } from "./request.ts";
+import { takesStrictTurns, toStrictTurns } from "./strict-turns.ts";
 import { UsageReports } from "./usage-report.ts";
 
 const openTag = "<think>";
@@ -160,6 +162,11 @@ export function toChatBody(
     warn("Left out cache_control: the provider does not take it", "cache_control");
   }
   body.messages = toMessages(call.request.messages, options, requested.isForOwnServers);
+  if (takesStrictTurns(model.upstreamId))
+    body.messages = toStrictTurns(
+      body.messages as readonly Message[],
+      options.messageFields?.includes("prefix") === true,
+    );
   if (Array.isArray(body.tools)) body.tools = toTools(body.tools, options);
   if (Array.isArray(body.functions)) body.functions = mapChanged<object>(body.functions, withWholeSchema);
   fitReasoning(body, call, options);

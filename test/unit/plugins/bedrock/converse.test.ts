@@ -155,6 +155,20 @@ describe("a request to Converse is one by the model of the service, and has", ()
     expect(names).toEqual(["a-b-pdf 1", "a-b-pdf 2", undefined]);
   });
 
+  test("a conversation that an answer begins with the user's turn, and one that an answer ends without white space", () => {
+    const messages = [
+      { role: "assistant", content: "Hello" },
+      { role: "user", content: "Write" },
+      { role: "assistant", content: "Once \n" },
+    ];
+    expect(translate({ messages } as never).body.messages).toEqual([
+      { role: "user", content: [{ text: "Begin." }] },
+      { role: "assistant", content: [{ text: "Hello" }] },
+      { role: "user", content: [{ text: "Write" }] },
+      { role: "assistant", content: [{ text: "Once" }] },
+    ]);
+  });
+
   test("files of text as their text", () => {
     const file = { type: "file", file: { filename: "notes.md", file_data: "data:text/markdown;base64,IyBOb3Rlcw==" } };
     const { body } = translate({ messages: [{ role: "user", content: [file] }] as never });

@@ -1,0 +1,6 @@
+/** What is said in turns that a client did not write and a provider demands. */
+
+/** The user's turn before a conversation that an answer begins. */
+export const openingText = "Begin.";
+/** The answer between the results of tools and the user's next words. */
+export const answerText = "Understood.";
