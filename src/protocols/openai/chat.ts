@@ -7,7 +7,6 @@ import {
   type ChatCompletion,
   type ChatRequest,
   type ChatStream,
-  type Message,
   type Model,
   type ServerEvent,
   toFinishReason,
@@ -31,7 +30,7 @@ import {
   withFiveMinutes,
   withoutMarks,
 } from "./request.ts";
-import { takesStrictTurns, toStrictTurns } from "./strict-turns.ts";
+import { toTurnOrder, turnOrderOf } from "./turn-order.ts";
 import { UsageReports } from "./usage-report.ts";
 
 const openTag = "<think>";
@@ -161,12 +160,8 @@ export function toChatBody(
     delete body.cache_control;
     warn("Left out cache_control: the provider does not take it", "cache_control");
   }
-  body.messages = toMessages(call.request.messages, options, requested.isForOwnServers);
-  if (takesStrictTurns(model.upstreamId))
-    body.messages = toStrictTurns(
-      body.messages as readonly Message[],
-      options.messageFields?.includes("prefix") === true,
-    );
+  const messages = toMessages(call.request.messages, options, requested.isForOwnServers);
+  body.messages = toTurnOrder(messages, turnOrderOf(model, options), options.messageFields?.includes("prefix"));
   if (Array.isArray(body.tools)) body.tools = toTools(body.tools, options);
   if (Array.isArray(body.functions)) body.functions = mapChanged<object>(body.functions, withWholeSchema);
   fitReasoning(body, call, options);

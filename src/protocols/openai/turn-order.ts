@@ -1,0 +1,79 @@
+import type { ContentPart, Message, Model } from "../../provider/index.ts";
+import { answerText, openingText } from "../turn-texts.ts";
+import type { ChatOptions } from "./request.ts";
+
+/**
+ * The conversations that a model takes. `any`: each. `oneSystem`: a single system message, which is the first. `strict`: that, and
+ * turns of the user and the model that alternate.
+ */
+export type TurnOrder = "any" | "oneSystem" | "strict";
+
+/** Models whose templates refuse other conversations, whoever serves them. Mistral's own API refuses them, too. */
+const strictModels = /(?:mi|mini|magi|code|dev)stral|pixtral|voxtral|mixtral|gemma/i;
+const oneSystemModels = /qwen/i;
+
+/** The conversations that a model takes at a provider. One that does not know the role `developer` serves models by their templates. */
+export function turnOrderOf({ upstreamId }: Pick<Model, "upstreamId">, { systemRole }: ChatOptions): TurnOrder {
+  if (strictModels.test(upstreamId)) return "strict";
+  return systemRole === "system" || oneSystemModels.test(upstreamId) ? "oneSystem" : "any";
+}
+
+/**
+ * Puts a conversation in the order that a model takes. Agents write other orders: instructions and reminders between turns, pictures
+ * behind the results of tools, answers that were cut off.
+ *
+ * - System messages at the beginning become one. A later one becomes the user's words, in its place.
+ * - `strict`: the user is the first, and speaks in one message at a time; an answer stands between results of tools and the user's
+ *   next words; no answer is empty. The user's and the model's messages that are added say as little as they can.
+ *
+ * @param takesPrefix Whether the provider takes the mark of a last answer that the model is to go on with.
+ * @returns The list itself where nothing changes.
+ *
+ * @see https://github.com/mistralai/mistral-common (the validator of requests)
+ *
+ * @example
+ * toTurnOrder([{ role: "system", content: "a" }, { role: "system", content: "b" }], "oneSystem");
+ * // => [{ role: "system", content: "a\n\nb" }]
+ */
+export function toTurnOrder(messages: readonly Message[], order: TurnOrder, takesPrefix = false): readonly Message[] {
+  if (order === "any") return messages;
+  const isStrict = order === "strict";
+  const turns: Message[] = [];
+  for (const message of messages) {
+    if (isStrict && isEmptyAnswer(message)) continue;
+    const last = turns.at(-1);
+    const isFirst = last === undefined || isSystem(last);
+    const turn: Message = isSystem(message) && !isFirst ? { ...message, role: "user" } : message;
+    if (isStrict && turn.role === "user" && last?.role === "tool")
+      turns.push({ role: "assistant", content: answerText });
+    if (isStrict && turn.role === "assistant" && isFirst) turns.push({ role: "user", content: openingText });
+    const isSame = last !== undefined && (last.role === turn.role || (isSystem(last) && isSystem(turn)));
+    const isJoined = isSystem(turn) || (isStrict && turn.role === "user");
+    if (isSame && isJoined) turns[turns.length - 1] = joined(last, turn);
+    else turns.push(turn);
+  }
+  const last = turns.at(-1);
+  const goesOn = isStrict && takesPrefix && last?.role === "assistant" && !last.tool_calls?.length;
+  if (goesOn && !("prefix" in last)) turns[turns.length - 1] = Object.assign({ ...last }, { prefix: true });
+  return turns.length === messages.length && turns.every((turn, index) => turn === messages[index]) ? messages : turns;
+}
+
+function isSystem({ role }: Message): boolean {
+  return role === "system" || role === "developer";
+}
+
+function isEmptyAnswer({ role, content, tool_calls: calls }: Message): boolean {
+  return role === "assistant" && !content?.length && !calls?.length;
+}
+
+/** Two messages in one. */
+function joined(first: Message, second: Message): Message {
+  const { content } = first;
+  const isText = typeof content === "string" && typeof second.content === "string";
+  return { ...first, content: isText ? `${content}\n\n${second.content}` : [...partsOf(first), ...partsOf(second)] };
+}
+
+function partsOf({ content }: Message): ContentPart[] {
+  if (typeof content === "string") return content === "" ? [] : [{ type: "text", text: content }];
+  return content ?? [];
+}
