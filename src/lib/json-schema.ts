@@ -335,7 +335,7 @@ export interface SchemaSubset {
   readonly formats: ReadonlySet<string>;
   /** Form of "or null": `nullable: true` next to the type, or an `anyOf` with `{ "type": "null" }`. */
   readonly nullForm: "nullable" | "anyOf";
-  /** `strings`: an `enum` of anything else becomes a sentence of the description. */
+  /** `strings`: an `enum` of anything else, or of an empty text, becomes a sentence of the description. */
   readonly enumOf: "strings" | "anything";
   /** Whether every object says `additionalProperties: false`. */
   readonly closedObjects: boolean;
@@ -628,7 +628,7 @@ function addValues(reduction: Reduction, values: unknown[], result: Schema, poin
     );
   });
   if (fitting.length === 0) return;
-  if (reduction.subset.enumOf === "anything" || fitting.every((value) => typeof value === "string")) {
+  if (reduction.subset.enumOf === "anything" || fitting.every((value) => typeof value === "string" && value !== "")) {
     result.enum = fitting;
   } else if (result.type !== "null") {
     result.description = `One of: ${fitting.map((value) => JSON.stringify(value)).join(", ")}`;

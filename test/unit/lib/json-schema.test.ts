@@ -91,6 +91,12 @@ describe("reduceSchema to an OpenAPI subset", () => {
       { type: "integer", description: "Priority\nOne of: 1, 2" },
       ["/enum"],
     ],
+    [
+      "an enum with an empty text, which Gemini refuses",
+      { type: "string", enum: ["", "up"] },
+      { type: "string", description: 'One of: "", "up"' },
+      ["/enum"],
+    ],
     ["a const true", { const: true }, { type: "boolean", description: "One of: true" }, ["/enum"]],
     [
       "required names that are no properties",
