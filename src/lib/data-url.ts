@@ -90,7 +90,7 @@ const hexValues = Uint8Array.from({ length: 256 }, (_, byte) => {
  * Decodes percent-encoded text to bytes; undefined if it is malformed. Works on bytes, because the platform's decoder
  * takes several times as long.
  */
-export function decodePercentBytes(text: string): Buffer | undefined {
+function decodePercentBytes(text: string): Buffer | undefined {
   const bytes = Buffer.from(text, "utf8");
   let length = bytes.indexOf(percent);
   if (length === -1) return bytes;

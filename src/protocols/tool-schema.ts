@@ -83,8 +83,8 @@ function isFolded(schema: Readonly<Record<string, unknown>>): boolean {
 
 function foldRoot(schema: Record<string, unknown>): object {
   const { properties, required, choices, isClosed } = new MemberReader(schema);
-  const kept = Object.entries(schema).filter(([keyword]) => !refusedKeywords.includes(keyword));
-  const { required: _, description, ...rest } = Object.fromEntries(kept);
+  const others = Object.entries(schema).filter(([keyword]) => !refusedKeywords.includes(keyword));
+  const { required: _, description, ...rest } = Object.fromEntries(others);
   const sentences = [
     ...(typeof description === "string" ? [description] : []),
     ...(choices.length > 0 ? [`Give one of: ${choices.map(nameAll).join("; ")}`] : []),

@@ -1,4 +1,4 @@
-/** What is said in turns that a client did not write and a provider demands. */
+/** Texts of the turns that a provider demands and a client did not write. */
 
 /** The user's turn before a conversation that an answer begins. */
 export const openingText = "Begin.";

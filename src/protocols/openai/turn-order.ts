@@ -19,7 +19,7 @@ export function turnOrderOf({ upstreamId }: Pick<Model, "upstreamId">, { systemR
 }
 
 /**
- * Puts a conversation in the order that a model takes. Agents write other orders: instructions and reminders between turns, pictures
+ * Puts a conversation in the order that a model takes. Agents write other orders: instructions and reminders between turns, images
  * behind the results of tools, answers that were cut off.
  *
  * - System messages at the beginning become one. A later one becomes the user's words, in its place.
@@ -32,8 +32,7 @@ export function turnOrderOf({ upstreamId }: Pick<Model, "upstreamId">, { systemR
  * @see https://github.com/mistralai/mistral-common (the validator of requests)
  *
  * @example
- * toTurnOrder([{ role: "system", content: "a" }, { role: "system", content: "b" }], "oneSystem");
- * // => [{ role: "system", content: "a\n\nb" }]
+ * toTurnOrder([{ role: "user", content: "a" }, { role: "system", content: "b" }], "oneSystem")[1].role; // => "user"
  */
 export function toTurnOrder(messages: readonly Message[], order: TurnOrder, takesPrefix = false): readonly Message[] {
   if (order === "any") return messages;
