@@ -24,6 +24,7 @@ import {
   type Unit,
   usd,
 } from "../../lib/fields.ts";
+import { parseJson } from "../../lib/json.ts";
 import { modules } from "../../modules/index.ts";
 import { SecretBox } from "../../providers/index.ts";
 import { type CliContext, type Command, defineCommand, type Flag, type Input, UsageError } from "../command.ts";
@@ -272,6 +273,11 @@ function toValue<Row>(text: string, { schema, unit, flag }: Field<Row>, now: num
     throw new UsageError(`--${flag} is ${quoteValue(text)}, expected ${yesOrNo.join(" or ")}`, { param: `--${flag}` });
   }
   if (members.some(({ type }) => type === "array")) return text.split(",").map((part) => part.trim());
+  if (members.some(({ type }) => type === "object")) {
+    const value = parseJson(text, "file");
+    if (value !== undefined) return value;
+    throw new UsageError(`--${flag} is ${quoteValue(text)}, expected JSON`, { param: `--${flag}` });
+  }
   return members.some(({ type }) => type === "integer") && /^\d{1,16}$/.test(text) ? Number(text) : text;
 }
 
@@ -290,6 +296,7 @@ function toPlaceholder<Row>({ schema, unit }: Field<Row>): string {
   if (isTime(unit)) return "30d";
   if (unit === usd) return "5.00";
   if (membersOf(schema).some(({ type }) => type === "array")) return "LIST";
+  if (membersOf(schema).some(({ type }) => type === "object")) return "JSON";
   return membersOf(schema).some(({ type }) => type === "integer") ? "N" : "TEXT";
 }
 
@@ -326,6 +333,7 @@ function toCell(field: string, value: unknown): string {
   if (value === null || value === undefined) return field === "account" ? "each" : "–";
   if (typeof value === "boolean") return value ? "yes" : "no";
   if (Array.isArray(value)) return value.join(", ");
+  if (typeof value === "object") return JSON.stringify(value);
   const isTime = typeof value === "number" && /_(at|until)$/.test(field);
   return isTime ? new Date(value * 1000).toISOString() : String(value);
 }
