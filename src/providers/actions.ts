@@ -11,6 +11,7 @@ import type { PluginSnapshot } from "./plugin-manager.ts";
 import { fileHash, isUnchanged } from "./provider-files.ts";
 import {
   keyOwnerOf,
+  type ProviderChange,
   type ProviderRow,
   type ProviderSettings,
   type SandboxSetting,
@@ -35,15 +36,6 @@ export interface ActionsDeps {
   readonly snapshot: () => Pick<PluginSnapshot, "states" | "plugins"> | undefined;
   /** Applies committed changes in this process. */
   apply(): Promise<void>;
-}
-
-export interface ProviderChange {
-  readonly enabled?: boolean | undefined;
-  /** `null`: the priority of its models. */
-  readonly priority?: number | null | undefined;
-  readonly weight?: number | null | undefined;
-  /** Stored keys are used instead of those of the environment. */
-  readonly usesStoredKeys?: boolean | undefined;
 }
 
 type Detail = Record<string, string | number | boolean | null>;
@@ -134,16 +126,12 @@ export function providerActions(deps: ActionsDeps) {
       });
     },
     /** Enables, disables or orders a provider. */
-    async set(by: string, name: string, { enabled, priority, weight, usesStoredKeys }: ProviderChange): Promise<void> {
+    async set(by: string, name: string, given: ProviderChange): Promise<void> {
       expectKnown(deps, name);
-      const fields = {
-        ...(enabled !== undefined && { enabled: enabled ? 1 : 0 }),
-        ...(priority !== undefined && { priority }),
-        ...(weight !== undefined && { weight }),
-        ...(usesStoredKeys !== undefined && { uses_stored_keys: usesStoredKeys ? 1 : 0 }),
-      };
-      const changes = { enabled, priority, weight, uses_stored_keys: usesStoredKeys };
-      const detail = JSON.parse(JSON.stringify(changes)) as Detail;
+      const detail = JSON.parse(JSON.stringify(given)) as Detail;
+      const fields = Object.fromEntries(
+        Object.entries(detail).map(([field, value]) => [field, typeof value === "boolean" ? Number(value) : value]),
+      );
       await change(by, ["provider.set", name, detail], ({ db }) =>
         db
           .insertInto("providers")
