@@ -59,7 +59,7 @@ export const providerFields = defineFields<ProviderRow>()({
 });
 export type ProviderChange = Static<TObject<Schemas<typeof providerFields>>>;
 
-/** What is set of a provider. @param row Absent: nothing was set yet. */
+/** The fields of a provider in answers. @param row Absent: nothing was set yet. */
 export function toProviderJson(
   row: Pick<ProviderRow, "isEnabled" | "priority" | "weight" | "usesStoredKeys"> = {
     isEnabled: true,

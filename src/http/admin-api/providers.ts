@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { GatewayError, nullable, quoteValue } from "../../contract/index.ts";
-import { bodyFields } from "../../lib/fields.ts";
+import { answerFields, bodyFields } from "../../lib/fields.ts";
 import { countSimulated, describeProviders, healthStates, providerFields } from "../../providers/index.ts";
 import { labelsOf } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -17,7 +17,6 @@ const secret = {
     Type.Unknown({ description: "Instead of `key`: the fields of a credential with several fields" }),
   ),
 };
-const { properties: AnswerFields } = Type.Required(Type.Object(bodyFields(providerFields)));
 const NewProvider = formBody({
   name: Name,
   manifest: Type.Unknown({ description: "In the format of a file in the plugins folder" }),
@@ -129,7 +128,7 @@ const ProviderObject = Type.Object({
   managed: Type.Boolean({ description: "Whether it was added here, and can be deleted" }),
   base_url: nullable(Type.String()),
   base_url_source: nullable(Type.Union([Type.Literal("plugin"), Type.Literal("environment")])),
-  ...AnswerFields,
+  ...answerFields(providerFields),
   models: Type.Integer({ description: "Number of its models" }),
   served_models: Type.Integer({ description: "Number of models that it serves now" }),
   version: nullable(Type.String()),

@@ -2,7 +2,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import type { AuditRow } from "../../audit/index.ts";
 import { accountLabel, formatUsd, type QuotaState, toRealEmail, type WalletState } from "../../contract/index.ts";
 import type { Session } from "../../identity/index.ts";
-import type { ApiKey } from "../../keys/index.ts";
+import { type ApiKey, toKeyFieldsJson } from "../../keys/index.ts";
 import { reversedBy, whyIrreversible } from "../../ledger/index.ts";
 import type { LatestCalls, RecentCall, StatementLine } from "../../reports/index.ts";
 import { type Account, type AccountNames, type AccountRow, isVerified } from "../../tenants/index.ts";
@@ -33,28 +33,6 @@ export function toQuotaJson({ limitTokens, usedTokens, heldTokens, resetsAt }: Q
     held: heldTokens,
     remaining,
     resets_at: new Date(resetsAt).toISOString(),
-  };
-}
-
-/** Limits that something has of its own. */
-export function toLimitsJson({ requestsPerMinute, tokensPerMinute, concurrentCalls }: ApiKey["bounds"]) {
-  return {
-    requests_per_minute: requestsPerMinute ?? null,
-    tokens_per_minute: tokensPerMinute ?? null,
-    concurrent_calls: concurrentCalls ?? null,
-  };
-}
-
-/** The limits of a key. */
-export function toKeyFieldsJson({ allowedModels, allowedNetworks, cacheMarks, bounds }: ApiKey) {
-  const { budgetNanodollars: budget, budgetPeriod } = bounds;
-  return {
-    allowed_models: allowedModels ?? null,
-    allowed_networks: allowedNetworks ?? null,
-    cache_marks: cacheMarks,
-    budget_usd: budget === undefined ? null : formatUsd(budget),
-    budget_period: budget === undefined ? null : (budgetPeriod ?? "month"),
-    ...toLimitsJson(bounds),
   };
 }
 
