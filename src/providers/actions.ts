@@ -80,8 +80,7 @@ export function providerActions(deps: ActionsDeps) {
       const key = secret === undefined ? undefined : checkCredential({ plugin, baseUrl: undefined }, secret, role);
       const keyId = key === undefined ? undefined : crypto.randomUUID();
       const before = earlierOf(settings.rows.get(name));
-      const order = { enabled: 1, priority: null, weight: null, uses_stored_keys: null };
-      const row = { name, ...order, manifest: text, earlier_manifests: before, removed_at: null };
+      const row = { ...emptyRow, name, manifest: text, earlier_manifests: before };
       await change(
         by,
         ["provider.add", name, { base_url: plugin.baseUrl, ...(keyId !== undefined && { key: keyId }) }],
@@ -120,7 +119,7 @@ export function providerActions(deps: ActionsDeps) {
         await db.deleteFrom("provider_keys").where("provider", "=", name).execute();
         await db
           .updateTable("providers")
-          .set({ removed_at: now(), enabled: 1, priority: null, weight: null, uses_stored_keys: null })
+          .set({ ...unset, removed_at: now() })
           .where("name", "=", name)
           .execute();
       });
@@ -175,15 +174,9 @@ export function providerActions(deps: ActionsDeps) {
   };
 }
 
-const emptyRow = {
-  enabled: 1,
-  priority: null,
-  weight: null,
-  uses_stored_keys: null,
-  manifest: null,
-  earlier_manifests: null,
-  removed_at: null,
-};
+/** The columns of a provider of which nothing is set. */
+const unset = { enabled: 1, priority: null, weight: null, uses_stored_keys: null };
+const emptyRow = { ...unset, manifest: null, earlier_manifests: null, removed_at: null };
 
 /** Origin and hosts that receive a provider's keys, and the form of these keys. */
 function placeOf({ baseUrl, hosts, credential }: ProviderPlugin): unknown {

@@ -4,7 +4,7 @@ import { accountLabel, formatUsd, type QuotaState, toRealEmail, type WalletState
 import type { Session } from "../../identity/index.ts";
 import { type ApiKey, toKeyFieldsJson } from "../../keys/index.ts";
 import { reversedBy, whyIrreversible } from "../../ledger/index.ts";
-import type { LatestCalls, RecentCall, StatementLine } from "../../reports/index.ts";
+import { type LatestCalls, type RecentCall, type StatementLine, toStatementLineJson } from "../../reports/index.ts";
 import { type Account, type AccountNames, type AccountRow, isVerified } from "../../tenants/index.ts";
 
 /** Entries on one page of a list. */
@@ -51,16 +51,6 @@ export function toKeyJson(key: ApiKey) {
     expires_at: toIso(key.expiresAt),
     revoked_at: toIso(key.revokedAt),
     last_used_at: toIso(key.lastUsedAt),
-  };
-}
-
-export function toStatementLineJson({ at, kind, nanodollars, note, balanceNanodollars }: StatementLine) {
-  return {
-    at: toIso(at),
-    kind,
-    amount_usd: formatUsd(nanodollars),
-    balance_usd: formatUsd(balanceNanodollars),
-    note: note ?? null,
   };
 }
 
