@@ -33,7 +33,7 @@ export const issuers = defineResource<ReturnType<typeof toRow>, typeof issuerFie
       lists: "Their tokens (JWT) are accepted in place of API keys.",
       creates: "For owners. If JWT_ISSUERS sets the issuers, the request is a `conflict`.",
       changes: "For owners; `null` removes a field. The issuer in the path is encoded: `https%3A%2F%2Fid.example.com`.",
-      example: { issuer: "https://id.example.com", audiences: ["modelgate"], claims: { account: "email" } },
+      example: { issuer: "https://login.example.com", audiences: ["modelgate"], claims: { account: "email" } },
       changeExample: { onUnknown: "create" },
     },
   ],

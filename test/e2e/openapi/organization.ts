@@ -72,7 +72,7 @@ export async function prepareOrganization(origin: string, key: string): Promise<
     ended_group_role_id: await groupRole(`/projects/${project}`, "b"),
     gateway_group_role_id: await groupRole("", "c"),
     ended_gateway_group_role_id: await groupRole("", "d"),
-    issuer: await issuer("https://one.example.com"),
+    issuer: await issuer("https://id.example.com"),
     ended_issuer: await issuer("https://other.example.com/realms/test"),
     markup_id: await markup(`/projects/${project}`),
     gateway_markup_id: await markup("", "openai"),
