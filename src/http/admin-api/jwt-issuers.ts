@@ -19,8 +19,8 @@ export function jwtIssuersController(deps: HttpDeps, api: AdminApi) {
     route.put(
       "",
       async ({ admin, body }) => {
-        await deps.tokenIssuers.write(admin, () => body.issuers, deps.now());
-        const rows = await issuers.list(toResourceDeps(deps), undefined, { limit: issuersMax });
+        const written = await deps.tokenIssuers.write(admin, () => body.issuers, deps.now());
+        const rows = written.map((issuer) => ({ ...issuer, id: issuer.issuer }));
         return toList(rows, issuersMax, await toAnswers(toResourceDeps(deps), issuers, rows));
       },
       {

@@ -284,6 +284,7 @@ export class TokenIssuers {
    * Stores issuers in place of those that are stored.
    *
    * @param update Returns all of them, given those that are stored.
+   * @returns Those that were written.
    * @throws {GatewayError} `invalid_request`, `not_found`, `forbidden`, `conflict`
    */
   async write(
@@ -292,7 +293,7 @@ export class TokenIssuers {
     now: number,
   ): Promise<readonly TokenIssuer[]> {
     this.expectChangeable(by);
-    await this.#store.change(async (db) => {
+    return await this.#store.change(async (db) => {
       // The write that changes nothing makes other writers wait for this one.
       const stored = await db
         .insertInto("settings")
@@ -307,8 +308,8 @@ export class TokenIssuers {
       const detail = { issuers: names.slice(0, 500) };
       const entry = { accountId: by.accountId, action: "tokens.issuers", subject: "gateway", detail };
       await recordAudit({ db }, entry, now);
+      return issuers;
     });
-    return this.read();
   }
 
   /** Adds an issuer. @throws {GatewayError} As {@link TokenIssuers.write}. */
