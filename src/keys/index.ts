@@ -20,7 +20,17 @@ export {
   type TokenSource,
 } from "./authenticator.ts";
 export { type Accounts, type AccountsOptions, createAccounts } from "./create-accounts.ts";
-export { type CacheMarksSetting, cacheMarksSettings, checkKeyFields, networksMax } from "./key-fields.ts";
+export {
+  type CacheMarksSetting,
+  cacheMarksSettings,
+  checkKeyFields,
+  expiryField,
+  keyFields,
+  networksMax,
+  readKeyFields,
+  readNewKeyFields,
+  toKeyFieldsJson,
+} from "./key-fields.ts";
 export {
   type ApiKey,
   checkSecret,

@@ -1,3 +1,4 @@
+import { type Static, type TObject, Type } from "@sinclair/typebox";
 import type { Selectable } from "kysely";
 import {
   checkName,
@@ -8,11 +9,13 @@ import {
   type KeyLimits,
   type NetworkList,
   networkForm,
+  optional,
   type RateLimits,
 } from "../contract/index.ts";
 import type { Database } from "../db/index.ts";
 import { validateExpiry } from "../lib/expiry.ts";
-import { checkAllowedModels } from "../tenants/index.ts";
+import { type bodyFields, defineFields, expiry, Limit, toColumns, toJson, Usd, usd } from "../lib/fields.ts";
+import { checkAllowedModels, Models } from "../tenants/index.ts";
 
 /** The fields of a key that its owner can set. */
 export interface KeyFields {
@@ -35,6 +38,69 @@ export type CacheMarksSetting = (typeof cacheMarksSettings)[number];
 
 /** Networks of one key. */
 export const networksMax = 100;
+
+type KeyColumns = Omit<KeyFields, "name" | "bounds"> & KeyLimits;
+
+/** When a key ends. */
+export const expiryField = defineFields<Pick<KeyFields, "expiresAt">>()({
+  expires_at: {
+    schema: optional(Type.Integer({ minimum: 1, maximum: 10_000_000_000, description: "Seconds since 1970" })),
+    column: "expiresAt",
+    changes: true,
+    unit: expiry,
+  },
+});
+
+/** The fields that the owner of a key decides, except its name and its end. */
+export const keyFields = defineFields<KeyColumns>()({
+  allowed_models: { schema: optional(Models), column: "allowedModels", changes: true },
+  allowed_networks: {
+    schema: optional(Type.Array(Type.String({ minLength: 1, maxLength: 50 }), { minItems: 1, maxItems: networksMax })),
+    column: "allowedNetworks",
+    changes: true,
+  },
+  cache_marks: {
+    schema: Type.Optional(
+      Type.Union(
+        cacheMarksSettings.map((word) => Type.Literal(word)),
+        { description: "`off`: the gateway marks no prompts for the caches of providers" },
+      ),
+    ),
+    column: "cacheMarks",
+    changes: true,
+  },
+  budget_usd: { schema: optional(Usd), column: "budgetNanodollars", changes: true, unit: usd },
+  budget_period: {
+    schema: optional(Type.Union([Type.Literal("day"), Type.Literal("week"), Type.Literal("month")])),
+    column: "budgetPeriod",
+    changes: true,
+  },
+  requests_per_minute: { schema: optional(Limit), column: "requestsPerMinute", changes: true },
+  tokens_per_minute: { schema: optional(Limit), column: "tokensPerMinute", changes: true },
+  concurrent_calls: { schema: optional(Limit), column: "concurrentCalls", changes: true },
+});
+export type KeyBody = Static<TObject<ReturnType<typeof bodyFields<typeof keyFields>>>>;
+
+/** Reads the fields of a key in the body of a request; `null` removes one. @throws {GatewayError} `invalid_request` */
+export function readKeyFields(body: KeyBody & { readonly expires_at?: number | null }, now: number) {
+  const columns = toColumns<KeyColumns, typeof readFields>(readFields, body, now);
+  const { allowedModels, allowedNetworks, cacheMarks, expiresAt, ...bounds } = columns;
+  return { allowedModels, allowedNetworks, cacheMarks, expiresAt, bounds };
+}
+const readFields = { ...keyFields, ...expiryField };
+
+/** Reads the fields of a new key, where `null` means absent. @throws {GatewayError} `invalid_request` */
+export function readNewKeyFields(body: Parameters<typeof readKeyFields>[0], now: number) {
+  return readKeyFields(Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null)), now);
+}
+
+/** The fields of a key in answers. A key without a budget has no period of one. */
+export function toKeyFieldsJson(key: Omit<KeyFields, "bounds"> & { readonly bounds: KeyLimits }) {
+  const { budgetNanodollars, budgetPeriod = "month" } = key.bounds;
+  const period = budgetNanodollars === undefined ? undefined : budgetPeriod;
+  const columns = { ...key, ...key.bounds, budgetPeriod: period };
+  return toJson<KeyColumns, typeof keyFields>(keyFields, columns);
+}
 
 /** @throws {GatewayError} `invalid_request` for an invalid name, time, list of models or networks, or limit. */
 export function checkKeyFields(

@@ -302,20 +302,14 @@ async function importForeignKey(
   });
 }
 
-/**
- * Creates the key that stands for a subject's tokens, if it is not there. It has no secret.
- *
- * @throws {GatewayError} `conflict` when the account has `keysMax` usable keys.
- */
-export async function createTokenKey(
-  store: Store,
-  { accountId, issuer, subject, name, by }: TokenSubject & { accountId: string; name: string; by: string },
-  { now, keysMax }: KeyRules,
-): Promise<void> {
-  const row = {
-    id: tokenKeyId({ issuer, subject, accountId }),
+/** The row of a key that stands for tokens: it has no secret and no limits. */
+function rowWithoutSecret(
+  { accountId, issuer, subject, by, ...named }: TokenSubject & Record<"id" | "accountId" | "name" | "by", string>,
+  now: number,
+) {
+  return {
+    ...named,
     account_id: accountId,
-    name,
     secret_hash: "",
     allowed_models: null,
     ...limitColumns({}),
@@ -326,8 +320,21 @@ export async function createTokenKey(
     created_by: by,
     token_issuer: issuer,
     token_subject: subject,
-    may_return: 1,
   };
+}
+
+/**
+ * Creates the key that stands for a subject's tokens, if it is not there. It has no secret.
+ *
+ * @throws {GatewayError} `conflict` when the account has `keysMax` usable keys.
+ */
+export async function createTokenKey(
+  store: Store,
+  { accountId, issuer, subject, name, by }: TokenSubject & { accountId: string; name: string; by: string },
+  { now, keysMax }: KeyRules,
+): Promise<void> {
+  const id = tokenKeyId({ issuer, subject, accountId });
+  const row = { ...rowWithoutSecret({ id, accountId, issuer, subject, name, by }, now), may_return: 1 };
   await store.change(async (db) => {
     await checkKeyCount(db, row, now, keysMax);
     const inserted = db
@@ -354,21 +361,7 @@ export async function provideSignInKey(
   { now, keysMax }: KeyRules,
 ): Promise<string> {
   const { id } = makeApiKey(await readIdSecret(store));
-  const row = {
-    id,
-    account_id: accountId,
-    name,
-    secret_hash: "",
-    allowed_models: null,
-    ...limitColumns({}),
-    created_at: now,
-    expires_at: null,
-    revoked_at: null,
-    last_used_at: null,
-    created_by: by,
-    token_issuer: signInIssuer,
-    token_subject: program,
-  };
+  const row = rowWithoutSecret({ id, accountId, issuer: signInIssuer, subject: program, name, by }, now);
   return await store.change(async (db) => {
     await lockAccount(db, accountId);
     await checkMaker(db, by);

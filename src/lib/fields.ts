@@ -2,7 +2,7 @@
  * The fields of managed things. A field is declared once, with its form in JSON and its column; bodies of requests, answers, entries
  * of the configuration document, flags of commands and audit entries follow from it.
  */
-import { type Static, type TObject, type TOptional, type TProperties, type TSchema, Type } from "@sinclair/typebox";
+import { type Static, type TObject, type TOptional, type TRequired, type TSchema, Type } from "@sinclair/typebox";
 import { formatUsd, GatewayError, optional, parseUsd, quoteValue } from "../contract/index.ts";
 
 export const Usd = Type.String({ minLength: 1, maxLength: 30, description: "US dollars, exact decimal text" });
@@ -137,9 +137,9 @@ export function changeFields<F extends Fields<never>>(fields: F): Changeable<F> 
 }
 
 /** The properties of an answer: each is there, except what is never shown. */
-export function answerFields(fields: Fields<never>): TProperties {
+export function answerFields<F extends Fields<never>>(fields: F): TRequired<TObject<Schemas<Shown<F>>>>["properties"] {
   const shown = Object.fromEntries(Object.entries(fields).filter(([, { isWriteOnly }]) => isWriteOnly !== true));
-  return Type.Required(Type.Object(mapFields(shown, ({ schema }) => schema))).properties;
+  return Type.Required(Type.Object(bodyFields(shown as Shown<F>))).properties;
 }
 
 /** Columns of a thing without any of these fields: all are null. */
@@ -163,7 +163,8 @@ export function toColumns<Row, F extends Fields<Row>>(
       throw new GatewayError("invalid_request", message, { param: name });
     }
     if (duration != null) columns[column] = now + Number(duration) * 1000;
-    const value = duration == null ? body[name] : undefined;
+    // One that is removed in seconds from now is removed.
+    const value = duration == null ? (body[name] === undefined ? duration : body[name]) : undefined;
     if (value === null) columns[column] = unit?.none ?? null;
     else if (value !== undefined) columns[column] = unit === undefined ? value : unit.toColumn(value, name);
   }

@@ -11,6 +11,7 @@ import type { PluginSnapshot } from "./plugin-manager.ts";
 import { fileHash, isUnchanged } from "./provider-files.ts";
 import {
   keyOwnerOf,
+  type ProviderChange,
   type ProviderRow,
   type ProviderSettings,
   type SandboxSetting,
@@ -35,15 +36,6 @@ export interface ActionsDeps {
   readonly snapshot: () => Pick<PluginSnapshot, "states" | "plugins"> | undefined;
   /** Applies committed changes in this process. */
   apply(): Promise<void>;
-}
-
-export interface ProviderChange {
-  readonly enabled?: boolean | undefined;
-  /** `null`: the priority of its models. */
-  readonly priority?: number | null | undefined;
-  readonly weight?: number | null | undefined;
-  /** Stored keys are used instead of those of the environment. */
-  readonly usesStoredKeys?: boolean | undefined;
 }
 
 type Detail = Record<string, string | number | boolean | null>;
@@ -88,8 +80,7 @@ export function providerActions(deps: ActionsDeps) {
       const key = secret === undefined ? undefined : checkCredential({ plugin, baseUrl: undefined }, secret, role);
       const keyId = key === undefined ? undefined : crypto.randomUUID();
       const before = earlierOf(settings.rows.get(name));
-      const order = { enabled: 1, priority: null, weight: null, uses_stored_keys: null };
-      const row = { name, ...order, manifest: text, earlier_manifests: before, removed_at: null };
+      const row = { ...emptyRow, name, manifest: text, earlier_manifests: before };
       await change(
         by,
         ["provider.add", name, { base_url: plugin.baseUrl, ...(keyId !== undefined && { key: keyId }) }],
@@ -128,22 +119,18 @@ export function providerActions(deps: ActionsDeps) {
         await db.deleteFrom("provider_keys").where("provider", "=", name).execute();
         await db
           .updateTable("providers")
-          .set({ removed_at: now(), enabled: 1, priority: null, weight: null, uses_stored_keys: null })
+          .set({ ...unset, removed_at: now() })
           .where("name", "=", name)
           .execute();
       });
     },
     /** Enables, disables or orders a provider. */
-    async set(by: string, name: string, { enabled, priority, weight, usesStoredKeys }: ProviderChange): Promise<void> {
+    async set(by: string, name: string, given: ProviderChange): Promise<void> {
       expectKnown(deps, name);
-      const fields = {
-        ...(enabled !== undefined && { enabled: enabled ? 1 : 0 }),
-        ...(priority !== undefined && { priority }),
-        ...(weight !== undefined && { weight }),
-        ...(usesStoredKeys !== undefined && { uses_stored_keys: usesStoredKeys ? 1 : 0 }),
-      };
-      const changes = { enabled, priority, weight, uses_stored_keys: usesStoredKeys };
-      const detail = JSON.parse(JSON.stringify(changes)) as Detail;
+      const detail = JSON.parse(JSON.stringify(given)) as Detail;
+      const fields = Object.fromEntries(
+        Object.entries(detail).map(([field, value]) => [field, typeof value === "boolean" ? Number(value) : value]),
+      );
       await change(by, ["provider.set", name, detail], ({ db }) =>
         db
           .insertInto("providers")
@@ -187,15 +174,9 @@ export function providerActions(deps: ActionsDeps) {
   };
 }
 
-const emptyRow = {
-  enabled: 1,
-  priority: null,
-  weight: null,
-  uses_stored_keys: null,
-  manifest: null,
-  earlier_manifests: null,
-  removed_at: null,
-};
+/** The columns of a provider of which nothing is set. */
+const unset = { enabled: 1, priority: null, weight: null, uses_stored_keys: null };
+const emptyRow = { ...unset, manifest: null, earlier_manifests: null, removed_at: null };
 
 /** Origin and hosts that receive a provider's keys, and the form of these keys. */
 function placeOf({ baseUrl, hosts, credential }: ProviderPlugin): unknown {

@@ -12,7 +12,7 @@ import {
   type TestOutcome,
 } from "./health.ts";
 import type { PluginState } from "./plugin-state.ts";
-import type { ProviderSettings } from "./provider-settings.ts";
+import { type ProviderSettings, toProviderJson } from "./provider-settings.ts";
 import type { Providers } from "./providers.ts";
 import type { AttemptStats } from "./route-stats.ts";
 
@@ -155,10 +155,7 @@ export function describeProviders(providers: Providers, registry: Registry, nowM
         strip: providers.health.strip(state.name),
       },
       ...describePlace(settings, plugins.get(state.name)),
-      enabled: row?.isEnabled ?? true,
-      priority: row?.priority ?? null,
-      weight: row?.weight ?? null,
-      uses_stored_keys: row?.usesStoredKeys ?? false,
+      ...toProviderJson(row),
       /** Whether it was added here, and can be removed. */
       managed: row?.manifest !== undefined && !row.isRemoved && state.origin === `plugins/${state.name}.json`,
       keys: describeKeys(settings, plugins.get(state.name) ?? { name: state.name, credential: "key" }, {

@@ -16,7 +16,7 @@ export { OperatorCatalogueEditor } from "./operator-catalogue.ts";
 export type { PluginDirectory } from "./plugin-directory.ts";
 export type { PlannedProviders, PluginManagerOptions, PluginSnapshot } from "./plugin-manager.ts";
 export type { PluginState, PluginStatus } from "./plugin-state.ts";
-export { ProviderSettings } from "./provider-settings.ts";
+export { ProviderSettings, providerFields, toProviderJson } from "./provider-settings.ts";
 export { Providers } from "./providers.ts";
 export { parseFile } from "./read-files.ts";
 export {

@@ -1,7 +1,10 @@
 import { isDeepStrictEqual } from "node:util";
+import { type Static, type TObject, Type } from "@sinclair/typebox";
 import type { Config } from "../config/index.ts";
+import { optional } from "../contract/index.ts";
 import type { Database, Store } from "../db/index.ts";
 import type { Credential, Markups, PolicyRule, Reroute } from "../kernel/index.ts";
+import { defineFields, type JsonOf, type Schemas, toJson } from "../lib/fields.ts";
 import { getSecrets, type ProviderPlugin } from "../provider/index.ts";
 import { toReroute } from "./reroutes.ts";
 import { SecretBox } from "./secret-box.ts";
@@ -28,6 +31,44 @@ export interface ProviderRow {
   /** The SHA-256 of each manifest before, in hexadecimal, the latest last. */
   readonly earlierManifests: readonly string[];
   readonly isRemoved: boolean;
+}
+
+const Order = Type.Integer({ minimum: 0, maximum: 1000, description: "`null`: the value of each model" });
+
+/** The fields of a provider that administrators set. */
+export const providerFields = defineFields<ProviderRow>()({
+  enabled: {
+    schema: Type.Optional(
+      Type.Boolean({ description: "`false`: its models are no longer served; running calls end normally" }),
+    ),
+    column: "isEnabled",
+    changes: true,
+  },
+  priority: { schema: optional(Order), column: "priority", changes: true },
+  weight: { schema: optional(Order), column: "weight", changes: true },
+  uses_stored_keys: {
+    schema: Type.Optional(
+      Type.Boolean({
+        description: "Whether stored keys are used instead of those of the environment, once there is a stored key",
+      }),
+    ),
+    column: "usesStoredKeys",
+    changes: true,
+    flag: "stored_keys",
+  },
+});
+export type ProviderChange = Static<TObject<Schemas<typeof providerFields>>>;
+
+/** The fields of a provider in answers. @param row Absent: nothing was set yet. */
+export function toProviderJson(
+  row: Pick<ProviderRow, "isEnabled" | "priority" | "weight" | "usesStoredKeys"> = {
+    isEnabled: true,
+    priority: undefined,
+    weight: undefined,
+    usesStoredKeys: false,
+  },
+): JsonOf<typeof providerFields> {
+  return toJson<ProviderRow, typeof providerFields>(providerFields, row);
 }
 
 /** Fields of a plugin that describe its credentials. */

@@ -68,12 +68,13 @@ export function describeStatement(
     charges_usd: formatUsd(statement.chargesNanodollars),
     charges: rest === 0 ? charges : [...charges, { ...unknown, charged_usd: formatUsd(rest) }],
     transactions_usd: formatUsd(statement.transactions.reduce((sum, { nanodollars }) => sum + nanodollars, 0)),
-    transactions: statement.transactions.map(describeLine),
+    transactions: statement.transactions.map(toStatementLineJson),
     closing_usd: formatUsd(statement.closingNanodollars),
   };
 }
 
-function describeLine({ at, kind, nanodollars, note, balanceNanodollars }: StatementLine) {
+/** A line of a statement, as pages and files have it. */
+export function toStatementLineJson({ at, kind, nanodollars, note, balanceNanodollars }: StatementLine) {
   return {
     at: toIso(at),
     kind,

@@ -16,6 +16,7 @@ export {
   statementColumns,
   statementsColumns,
   toMonthSpan,
+  toStatementLineJson,
   toStatementRows,
   toStatementsRow,
 } from "./describe-statement.ts";

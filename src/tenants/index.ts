@@ -1,5 +1,6 @@
 export { accountActions } from "./account-actions.ts";
 export { readAccountBudget, type SpentOwnBudget, setOwnBudget, toOwnPeriod } from "./account-budget.ts";
+export { accountFields, Models } from "./account-fields.ts";
 export {
   type Account,
   type AccountNames,
@@ -96,7 +97,6 @@ export {
   listKeysElsewhere,
   lockMaker,
 } from "./leave.ts";
-export { limitFields } from "./limit-fields.ts";
 export { lockAccount, unknownAccount } from "./lock-account.ts";
 export {
   changeMarkup,

@@ -1,7 +1,7 @@
 import { accountLabel, formatUsd, GatewayError, type KeyLimits } from "../../contract/index.ts";
 import { findCredentials, type HashedCredential, hashCredentials } from "../../dashboard/data/find-credentials.ts";
 import { findLeaked, type LeakedCredential } from "../../identity/index.ts";
-import { type ApiKey, cacheMarksSettings, graceSecondsDefault } from "../../keys/index.ts";
+import { type ApiKey, cacheMarksSettings, graceSecondsDefault, toKeyFieldsJson } from "../../keys/index.ts";
 import { toTerminalLine } from "../../lib/terminal-text.ts";
 import { readKeyCallers, readKeyCosts } from "../../reports/index.ts";
 import { defineCommand, UsageError } from "../command.ts";
@@ -271,18 +271,10 @@ export const keySet = defineCommand({
     const id = parseKeyId(args.ID);
     const change = async ({ accounts }: OpenedStore) => {
       await accounts.changeKey(id, changes, "cli");
-      return (await accounts.listKeys()).find((key) => key.id === id);
+      return (await accounts.listKeys()).find((key) => key.id === id) as ApiKey;
     };
     const key = await withStore(config, change, now);
-    const json = {
-      id,
-      name: key?.name ?? null,
-      expires_at: toIsoTime(key?.expiresAt),
-      allowed_models: key?.allowedModels ?? null,
-      allowed_networks: key?.allowedNetworks ?? null,
-      cache_marks: key?.cacheMarks ?? "auto",
-      ...toLimitsJson(key?.bounds ?? {}),
-    };
+    const json = { id, name: key.name, expires_at: toIsoTime(key.expiresAt), ...toKeyFieldsJson(key) };
     const pairs = Object.entries(json).map(([name, value]) => `${name} ${value ?? "none"}`);
     return { json, text: pairs.join(", ") };
   },
@@ -346,25 +338,12 @@ function toKeyJson(key: ApiKey, now: number) {
     name: key.name,
     state: formatState(key, now).split(" ")[0],
     expires_at: toIsoTime(key.expiresAt),
-    allowed_models: key.allowedModels ?? null,
-    allowed_networks: key.allowedNetworks ?? null,
-    cache_marks: key.cacheMarks,
-    ...toLimitsJson(key.bounds),
+    ...toKeyFieldsJson(key),
     budget_used_usd: key.bounds.budgetNanodollars === undefined ? null : formatUsd(key.spentNanodollars),
     created_at: toIsoTime(key.createdAt),
     revoked_at: toIsoTime(key.revokedAt),
     held_for: key.heldFor?.split(", ") ?? null,
     last_used_at: toIsoTime(key.lastUsedAt),
-  };
-}
-
-function toLimitsJson(limits: KeyLimits) {
-  return {
-    budget_usd: limits.budgetNanodollars === undefined ? null : formatUsd(limits.budgetNanodollars),
-    budget_period: limits.budgetNanodollars === undefined ? null : (limits.budgetPeriod ?? "month"),
-    requests_per_minute: limits.requestsPerMinute ?? null,
-    tokens_per_minute: limits.tokensPerMinute ?? null,
-    concurrent_calls: limits.concurrentCalls ?? null,
   };
 }
 

@@ -4,11 +4,13 @@ import { commandLine } from "../../audit/index.ts";
 import type { Config } from "../../config/index.ts";
 import { GatewayError, quoteValue } from "../../contract/index.ts";
 import { monotonicNow, openNetwork, TimeoutScheduler } from "../../kernel/index.ts";
+import { bodyFields } from "../../lib/fields.ts";
 import { parseJson } from "../../lib/json.ts";
 import { toTerminalLine } from "../../lib/terminal-text.ts";
-import { describeProviders } from "../../providers/index.ts";
+import { describeProviders, providerFields } from "../../providers/index.ts";
 import { type CliContext, defineCommand, UsageError } from "../command.ts";
 import { exitCodes } from "../exit-codes.ts";
+import { readFlags, toFlags } from "../lib/field-flags.ts";
 import { columns } from "../lib/format.ts";
 import { describeSource, readLiveServed, readLiveState } from "../lib/live-state.ts";
 import { readModelNames } from "../lib/parse.ts";
@@ -164,33 +166,13 @@ export const providerRemove = defineCommand({
 export const providerSet = defineCommand({
   name: "provider set",
   description: "Enable, disable or order a provider",
-  flags: {
-    enabled: {
-      value: "yes|no",
-      description: "no: its models are no longer served; running calls end normally",
-      choices: ["yes", "no"],
-    },
-    priority: { value: "N", description: "0 to 1000, the lowest is called first; default: the priority of each model" },
-    "stored-keys": {
-      value: "yes|no",
-      description: "yes: stored keys are used instead of those of the environment",
-      choices: ["yes", "no"],
-    },
-    weight: { value: "N", description: "0 to 1000, the load-balancing weight; default: the weight of each model" },
-  },
+  flags: toFlags(providerFields),
   args: ["NAME"],
   example: "provider set acme --enabled no",
   async run(context, { args, flags, ...input }) {
-    const change = {
-      enabled: flags.enabled === undefined ? undefined : parseYesNo("enabled", flags.enabled),
-      priority: parseOrder("priority", flags.priority),
-      weight: parseOrder("weight", flags.weight),
-      usesStoredKeys: flags["stored-keys"] === undefined ? undefined : parseYesNo("stored-keys", flags["stored-keys"]),
-    };
+    const change = await readFlags(providerFields, bodyFields(providerFields), { flags, now: input.now });
     await withProviders(context, input, ({ actions }) => actions.set(by, args.NAME, change));
-    const { usesStoredKeys, ...order } = change;
-    const json = { name: args.NAME, ...order, uses_stored_keys: usesStoredKeys };
-    return { json, text: `${args.NAME} is changed` };
+    return { json: { name: args.NAME, ...change }, text: `${args.NAME} is changed` };
   },
 });
 
@@ -276,17 +258,4 @@ function readManifestFile(file: string): unknown {
   const value = parseJson(text, "file");
   if (value === undefined) throw new UsageError(`${file} is not JSON, expected a manifest`);
   return value;
-}
-
-function parseYesNo(flag: string, text: string): boolean {
-  if (text === "yes" || text === "no") return text === "yes";
-  throw new UsageError(`--${flag} is ${JSON.stringify(text)}, expected yes or no`);
-}
-
-/** `null` for `default`. */
-function parseOrder(flag: string, text: string | undefined): number | null | undefined {
-  if (text === undefined) return undefined;
-  if (text === "default") return null;
-  if (/^\d{1,4}$/.test(text) && Number(text) <= 1000) return Number(text);
-  throw new UsageError(`--${flag} is ${JSON.stringify(text)}, expected a whole number from 0 to 1000, or default`);
 }

@@ -1,6 +1,5 @@
-import { type TProperties, type TSchema, Type } from "@sinclair/typebox";
 import { commandLine } from "../../audit/index.ts";
-import { accountLabel, quoteValue } from "../../contract/index.ts";
+import { accountLabel } from "../../contract/index.ts";
 import { resources } from "../../http/resources/index.ts";
 import {
   oneOf,
@@ -12,29 +11,15 @@ import {
   toAnswers,
   type Verb,
 } from "../../http/resources/resource.ts";
-import {
-  bodyFields,
-  changeFields,
-  expiry,
-  type Field,
-  type Fields,
-  membersOf,
-  seconds,
-  toWords,
-  type Unit,
-  usd,
-} from "../../lib/fields.ts";
+import { bodyFields, changeFields, type Fields } from "../../lib/fields.ts";
 import { modules } from "../../modules/index.ts";
 import { SecretBox } from "../../providers/index.ts";
-import { type CliContext, type Command, defineCommand, type Flag, type Input, UsageError } from "../command.ts";
+import { type CliContext, type Command, defineCommand, type Flags, type Input, UsageError } from "../command.ts";
+import { readFlags, readSecrets, toFlag, toFlags } from "./field-flags.ts";
 import { columns } from "./format.ts";
 import { readLiveServed, readLiveState } from "./live-state.ts";
-import { expiryForms, parseExpiry, parseModel, readModelNames } from "./parse.ts";
+import { parseModel, readModelNames } from "./parse.ts";
 import { expectAccount, expectRecipient, type OpenedStore, withStore } from "./with-store.ts";
-
-const yesOrNo: readonly string[] = ["yes", "no"];
-
-type Flags = Readonly<Record<string, Flag>>;
 
 /** The commands of declared things. */
 export const declaredCommands: readonly Command[] = [
@@ -54,19 +39,6 @@ function resourceCommands<Row extends { readonly id: string }, F extends Fields<
     id: { name: idName, choices: ids } = { name: "ID", choices: undefined },
   } = commands;
   const one = { args: [idName], ...(ids !== undefined && { choices: { [idName]: ids } }) };
-  const required = new Set<string>(Type.Object(bodyFields(fields)).required);
-  const toFlags = (chosen: Fields<Row>, isNew: boolean): Flags =>
-    Object.fromEntries(
-      Object.entries(chosen).map(([field, declared]) => {
-        const choices = choicesOf(declared.schema);
-        const flag = {
-          value: toPlaceholder(declared),
-          description: describe(field, declared),
-          ...(choices !== undefined && { choices }),
-        };
-        return [toFlag(field, declared), isNew && required.has(field) ? { ...flag, required: true as const } : flag];
-      }),
-    );
   const changeable = Object.fromEntries(Object.entries(fields).filter(([, { changes }]) => changes === true));
   const account = {
     value: "A",
@@ -156,7 +128,7 @@ function resourceCommands<Row extends { readonly id: string }, F extends Fields<
       defineCommand({
         name: `${group} create`,
         description: `Create ${oneOf(name)}`,
-        flags: { ...(isOwned && { account }), ...toFlags(fields, true) },
+        flags: { ...(isOwned && { account }), ...toFlags(fields, { isNew: true }) },
         args: [],
         example: `${group} create ${commands.create}`,
         run: (context, input) =>
@@ -164,7 +136,7 @@ function resourceCommands<Row extends { readonly id: string }, F extends Fields<
             const { account: text, ...flags } = input.flags as Readonly<Record<string, string | undefined>>;
             const owner = text === undefined ? eachOwner : (await expectRecipient(opened.accounts, text)).id;
             const entered = await readSecrets(context, fields, flags);
-            const body = await checkFields(bodyFields(fields), toBody(fields, entered, input.now));
+            const body = await readFlags(fields, bodyFields(fields), { flags: entered, now: input.now });
             const made = await create(deps, commandLine, owner, await readColumns(deps, resource, body));
             return await show(deps, opened, made, secretOf(resource, made));
           }),
@@ -175,7 +147,7 @@ function resourceCommands<Row extends { readonly id: string }, F extends Fields<
         ...one,
         name: `${group} ${changeName}`,
         description: `Change ${oneOf(name)}; none removes an optional value`,
-        flags: toFlags(changeable, false),
+        flags: toFlags(changeable),
         example: `${group} ${changeName} ${commands.change}`,
         run: (context, { args, ...input }) =>
           open(context, input, async (deps, opened) => {
@@ -184,7 +156,7 @@ function resourceCommands<Row extends { readonly id: string }, F extends Fields<
             if (Object.keys(flags).length === 0) {
               throw new UsageError(`Nothing to change, expected one of ${names.join(", ")}`);
             }
-            const body = await checkFields(changeFields(fields), toBody(fields, flags, input.now));
+            const body = await readFlags(fields, changeFields(fields), { flags, now: input.now });
             const row = await readOne(deps, args);
             const changes = await readColumns(deps, resource, body);
             return await show(deps, opened, await change(deps, commandLine, targetOf(row), changes));
@@ -225,87 +197,6 @@ function resourceCommands<Row extends { readonly id: string }, F extends Fields<
   ];
 }
 
-/** Checks values as the body of a request is checked. What checks takes longer to load than most commands take. */
-async function checkFields(properties: TProperties, body: Record<string, unknown>): Promise<Record<string, unknown>> {
-  const { checkBody } = await import("../../http/lifecycle/validate.ts");
-  return checkBody(Type.Object(properties, { additionalProperties: false }), body);
-}
-
-function toFlag(field: string, { flag = field }: { readonly flag?: string } = {}): string {
-  return flag.replaceAll("_", "-");
-}
-
-/** Replaces `-` by standard input: a list of processes shows the flags of a command. */
-async function readSecrets<Row>(
-  { stdin }: CliContext,
-  fields: Fields<Row>,
-  flags: Readonly<Record<string, string | undefined>>,
-): Promise<Readonly<Record<string, string | undefined>>> {
-  const secrets = Object.entries(fields).filter(([, { isWriteOnly }]) => isWriteOnly === true);
-  const names = secrets.map(([field, declared]) => toFlag(field, declared)).filter((flag) => flags[flag] === "-");
-  if (names.length === 0) return flags;
-  if (names.length > 1) throw new UsageError(`--${names.join(" and --")} cannot both be read from standard input`);
-  const text = (await stdin?.())?.trim() ?? "";
-  if (text === "") throw new UsageError(`Standard input is empty, expected the value of --${names[0]} there`);
-  return { ...flags, [names[0] as string]: text };
-}
-
-/** The values of flags as the body of a request has them. */
-function toBody<Row>(
-  fields: Fields<Row>,
-  flags: Readonly<Record<string, string | undefined>>,
-  now: number,
-): Record<string, unknown> {
-  const values = Object.entries(fields).flatMap(([field, declared]): [string, unknown][] => {
-    const text = flags[toFlag(field, declared)];
-    return text === undefined ? [] : [[field, toValue(text, { ...declared, flag: toFlag(field, declared) }, now)]];
-  });
-  return Object.fromEntries(values);
-}
-
-function toValue<Row>(text: string, { schema, unit, flag }: Field<Row>, now: number): unknown {
-  const members = membersOf(schema);
-  if (text === "none" && members.some(({ type }) => type === "null")) return null;
-  if (isTime(unit)) return Math.floor(parseExpiry(text, now, `--${flag}`) / 1000);
-  if (members.some(({ type }) => type === "boolean")) {
-    if (yesOrNo.includes(text)) return text === "yes";
-    throw new UsageError(`--${flag} is ${quoteValue(text)}, expected ${yesOrNo.join(" or ")}`, { param: `--${flag}` });
-  }
-  if (members.some(({ type }) => type === "array")) return text.split(",").map((part) => part.trim());
-  return members.some(({ type }) => type === "integer") && /^\d{1,16}$/.test(text) ? Number(text) : text;
-}
-
-function isTime(unit: Unit | undefined): boolean {
-  return unit === seconds || unit === expiry;
-}
-
-/** The values that a field takes; absent: any. */
-function choicesOf(schema: TSchema): readonly string[] | undefined {
-  if (membersOf(schema).some(({ type }) => type === "boolean")) return yesOrNo;
-  const choices = membersOf(schema).flatMap((member) => (typeof member.const === "string" ? [member.const] : []));
-  return choices.length === 0 ? undefined : choices;
-}
-
-function toPlaceholder<Row>({ schema, unit }: Field<Row>): string {
-  if (isTime(unit)) return "30d";
-  if (unit === usd) return "5.00";
-  if (membersOf(schema).some(({ type }) => type === "array")) return "LIST";
-  return membersOf(schema).some(({ type }) => type === "integer") ? "N" : "TEXT";
-}
-
-function toSentence(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
-}
-
-function describe<Row>(field: string, { schema, unit, isWriteOnly }: Field<Row>): string {
-  if (isTime(unit)) return toSentence(expiryForms);
-  const texts = [schema, ...membersOf(schema)].flatMap(({ description }) => description ?? []);
-  const text = (texts[0] ?? toWords(field)).replaceAll("`", "");
-  const choices = choicesOf(schema);
-  if (isWriteOnly === true) return `${text}; - reads it from standard input`;
-  return `${text.replace(/\bnull(?=[:,])/, "absent")}${choices === undefined ? "" : `: ${choices.join(", ")}`}`;
-}
-
 /** The columns of a list that have something in any row. */
 function toTable(rows: readonly Readonly<Record<string, unknown>>[], hidden: ReadonlySet<string>): string {
   const names = Object.keys(rows[0] ?? {}).filter(
@@ -326,6 +217,7 @@ function toCell(field: string, value: unknown): string {
   if (value === null || value === undefined) return field === "account" ? "each" : "–";
   if (typeof value === "boolean") return value ? "yes" : "no";
   if (Array.isArray(value)) return value.join(", ");
+  if (typeof value === "object") return JSON.stringify(value);
   const isTime = typeof value === "number" && /_(at|until)$/.test(field);
   return isTime ? new Date(value * 1000).toISOString() : String(value);
 }

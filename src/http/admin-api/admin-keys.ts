@@ -5,11 +5,15 @@ import type { Store } from "../../db/index.ts";
 import {
   type AdminKey,
   createAdminKey,
+  expiryField,
+  keyFields,
   listAdminKeys,
   namesOfAdminKeys,
   readAdminKey,
+  readNewKeyFields,
   revokeAdminKey,
 } from "../../keys/index.ts";
+import { answerFields, requestFields } from "../../lib/fields.ts";
 import { adminScopes, labelsOf } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
@@ -20,7 +24,6 @@ import {
   listOf,
   listParameters,
   pickPage,
-  readExpiry,
   readFlag,
   readPage,
   toList,
@@ -30,15 +33,11 @@ import {
 
 /** Unknown scopes are refused when the rights of the key's creator are checked. */
 const Scope = Type.String({ maxLength: 50, enum: [...adminScopes] });
-const Seconds = Type.Integer({ minimum: 1, maximum: 10_000_000_000 });
+const { allowed_networks } = keyFields;
 const NewAdminKey = formBody({
   name: DisplayName,
   scopes: Type.Optional(Type.Array(Scope, { minItems: 1, maxItems: adminScopes.length })),
-  expires_in_seconds: Type.Optional(nullable(Seconds)),
-  expires_at: Type.Optional(nullable(Seconds)),
-  allowed_networks: Type.Optional(
-    Type.Array(Type.String({ minLength: 1, maxLength: 50 }), { minItems: 1, maxItems: 100 }),
-  ),
+  ...requestFields({ ...expiryField, allowed_networks }),
 });
 const AdminKeyObject = Type.Object({
   id: Type.String(),
@@ -46,7 +45,7 @@ const AdminKeyObject = Type.Object({
   name: Type.String(),
   redacted_value: Type.String(),
   scopes: Type.Array(Scope),
-  allowed_networks: nullable(Type.Array(Type.String())),
+  ...answerFields({ allowed_networks }),
   created_at: Type.Integer(),
   last_used_at: nullable(Type.Integer()),
   expires_at: nullable(Type.Integer()),
@@ -102,8 +101,8 @@ export function adminKeysController(deps: HttpDeps, api: AdminApi) {
     route.post(
       "",
       async ({ admin, body }) => {
-        const { name, scopes = admin.key?.scopes ?? [], allowed_networks: allowedNetworks } = body;
-        const expiresAt = readExpiry(body, now()) ?? undefined;
+        const { name, scopes = admin.key?.scopes ?? [], ...given } = body;
+        const { expiresAt, allowedNetworks } = readNewKeyFields(given, now());
         const made = await createAdminKey(store, admin, { name, scopes, expiresAt, allowedNetworks }, now());
         return { ...(await answer(made.id)), value: made.key };
       },

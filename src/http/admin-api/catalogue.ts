@@ -145,13 +145,12 @@ export function organizationCatalogueController(deps: HttpDeps, api: AdminApi) {
   ];
 }
 
+const catalogueRoutes = <const Path extends string>(deps: HttpDeps, api: AdminApi, path: Path) =>
+  adminRoutes(deps, api, { path, area: "catalogue", readBody: readCatalogueBody });
+
 /** The operator's files as one document. */
 function catalogueDocumentController(deps: HttpDeps, api: AdminApi) {
-  const route = adminRoutes(deps, api, {
-    path: "/organization/catalogue",
-    area: "catalogue",
-    readBody: readCatalogueBody,
-  });
+  const route = catalogueRoutes(deps, api, "/organization/catalogue");
   return [
     route.get("", () => readCatalogue(deps), {
       detail: describeRead("Retrieve the operator's files of models and prices as one document", CatalogueObject),
@@ -170,11 +169,7 @@ function catalogueDocumentController(deps: HttpDeps, api: AdminApi) {
 
 /** Models one by one, with the layers of each. */
 function catalogueModelsController(deps: HttpDeps, api: AdminApi) {
-  const route = adminRoutes(deps, api, {
-    path: "/organization/catalogue/models",
-    area: "catalogue",
-    readBody: readCatalogueBody,
-  });
+  const route = catalogueRoutes(deps, api, "/organization/catalogue/models");
   return [
     route.get(
       "",
@@ -256,11 +251,7 @@ function unlistedModelsController(deps: HttpDeps, api: AdminApi) {
     if (plugin === undefined) throw new GatewayError("not_found", `No provider is called ${quoteValue(id)}`);
     return { id, object: "organization.catalogue.unlisted" as const, terms: plugin.unlisted ?? null };
   };
-  const route = adminRoutes(deps, api, {
-    path: "/organization/catalogue/unlisted",
-    area: "catalogue",
-    readBody: readCatalogueBody,
-  });
+  const route = catalogueRoutes(deps, api, "/organization/catalogue/unlisted");
   return [
     route.get(
       "",
@@ -323,11 +314,7 @@ function unlistedModelsController(deps: HttpDeps, api: AdminApi) {
 
 /** The operator's files one by one. */
 function catalogueFilesController(deps: HttpDeps, api: AdminApi) {
-  const route = adminRoutes(deps, api, {
-    path: "/organization/catalogue/files",
-    area: "catalogue",
-    readBody: readCatalogueBody,
-  });
+  const route = catalogueRoutes(deps, api, "/organization/catalogue/files");
   return [
     route.get(
       "/:file_id",

@@ -117,23 +117,6 @@ export function toSecondsOrNull(at: number | undefined): number | null {
   return at === undefined ? null : toSeconds(at);
 }
 
-/**
- * When something expires: after a number of seconds, or at a time in seconds since 1970.
- *
- * @throws {GatewayError} `invalid_request`
- */
-export function readExpiry(
-  { expires_in_seconds: seconds, expires_at: at }: { expires_in_seconds?: number | null; expires_at?: number | null },
-  now: number,
-): number | null | undefined {
-  if (seconds != null && at != null) {
-    throw invalid("expires_at", "expires_at and expires_in_seconds are both set; leave one out");
-  }
-  if (seconds != null) return now + seconds * 1000;
-  if (at === undefined) return seconds;
-  return at === null ? null : at * 1000;
-}
-
 export function invalid(param: string, message: string): GatewayError {
   return new GatewayError("invalid_request", message, { param });
 }

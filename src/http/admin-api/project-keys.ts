@@ -5,38 +5,29 @@ import {
   type ApiKey,
   createServiceAccount,
   deleteServiceAccount,
+  expiryField,
   findServiceAccounts,
   graceSecondsDefault,
   graceSecondsMax,
-  listServiceAccounts,
-  readServiceAccount,
-  type ServiceAccount,
-} from "../../keys/index.ts";
-import { Usd } from "../../lib/fields.ts";
-import { type Account, expectManagedKeys, findUsers } from "../../tenants/index.ts";
-import type { HttpDeps } from "../deps.ts";
-import {
-  CacheMarks,
-  displayNameOf,
   keyFields,
-  Period,
+  listServiceAccounts,
   readKeyFields,
   readNewKeyFields,
-  withModelIds,
-} from "../forms/read-fields.ts";
-import { toKeyFieldsJson } from "../forms/serializers.ts";
+  readServiceAccount,
+  type ServiceAccount,
+  toKeyFieldsJson,
+} from "../../keys/index.ts";
+import { answerFields, requestFields, Usd } from "../../lib/fields.ts";
+import { type Account, expectManagedKeys, findUsers } from "../../tenants/index.ts";
+import type { HttpDeps } from "../deps.ts";
+import { displayNameOf, withModelIds } from "../forms/read-fields.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { type AdminApi, adminRoutes, describeDelete, describeRead, describeWrite } from "./guard.ts";
-import { listOf, listParameters, readExpiry, readFlag, readPage, toList, toSeconds, toSecondsOrNull } from "./lists.ts";
+import { listOf, listParameters, readFlag, readPage, toList, toSeconds, toSecondsOrNull } from "./lists.ts";
 import { readProject } from "./projects.ts";
 
-const Seconds = Type.Integer({ minimum: 1, maximum: 10_000_000_000 });
-const limits = {
-  expires_in_seconds: optional(Seconds),
-  expires_at: optional(Seconds),
-  ...keyFields,
-};
+const limits = requestFields({ ...expiryField, ...keyFields });
 const NewKey = formBody({ name: DisplayName, ...limits });
 const KeyChange = formBody({ name: Type.Optional(DisplayName), ...limits });
 const Rotation = formBody({ grace_seconds: Type.Optional(Type.Integer({ minimum: 0, maximum: graceSecondsMax })) });
@@ -71,15 +62,8 @@ const KeyObject = Type.Object({
     ),
   ),
   previous_until: nullable(Type.Integer({ description: "Time until the secret before the last rotation works" })),
-  allowed_models: nullable(Type.Array(Type.String())),
-  allowed_networks: nullable(Type.Array(Type.String())),
-  cache_marks: CacheMarks,
-  budget_usd: nullable(Usd),
-  budget_period: nullable(Period),
+  ...answerFields(keyFields),
   budget_used_usd: nullable(Usd),
-  requests_per_minute: nullable(Type.Integer()),
-  tokens_per_minute: nullable(Type.Integer()),
-  concurrent_calls: nullable(Type.Integer()),
 });
 const KeyWithValue = Type.Intersect([
   KeyObject,
@@ -138,7 +122,7 @@ export function projectKeysController(deps: HttpDeps, api: AdminApi) {
           accountId: project.id,
           by: admin.accountId,
           name: body.name,
-          ...readKeyLimits(withModelIds(deps, body, admin.accountId), deps.now()),
+          ...readNewKeyFields(withModelIds(deps, body, admin.accountId), deps.now()),
         });
         return { ...(await answerKey(deps, project, id)), value: key };
       },
@@ -164,8 +148,8 @@ export function keyChangesController(deps: HttpDeps, api: AdminApi) {
       async ({ admin, params, body }) => {
         const project = await readManaged(deps, admin, params.project_id);
         const { id } = await accounts.readKeyOf(project.id, params.key_id);
-        const changes = readKeyChanges(withModelIds(deps, body, admin.accountId), deps.now());
-        await accounts.changeKey(id, changes, admin.accountId);
+        const changes = readKeyFields(withModelIds(deps, body, admin.accountId), deps.now());
+        await accounts.changeKey(id, { name: body.name, ...changes }, admin.accountId);
         return await answerKey(deps, project, id);
       },
       { body: KeyChange, detail: describeWrite("Modify an API key; `null` removes a limit", KeyObject) },
@@ -225,7 +209,7 @@ export function serviceAccountsController(deps: HttpDeps, api: AdminApi) {
       "",
       async ({ admin, params, body }) => {
         const { id: accountId } = await readManaged(deps, admin, params.project_id);
-        readKeyLimits(body, deps.now());
+        readNewKeyFields(body, deps.now());
         const made = await createServiceAccount(store, { accountId, name: body.name, by: admin.accountId }, deps.now());
         if (body.create_service_account_only === true) return { ...toServiceAccount(made), api_key: null };
         try {
@@ -309,7 +293,7 @@ async function createServiceKey(
   { name, by, body }: { name: string; by: string; body: Static<typeof NewServiceAccount> },
 ): Promise<Static<typeof ServiceAccountKey>> {
   const { accounts, now } = deps;
-  const limits = readKeyLimits(withModelIds(deps, body, by), now());
+  const limits = readNewKeyFields(withModelIds(deps, body, by), now());
   const { id, key } = await accounts.createKey({ accountId, by, name, serviceAccountId, ...limits });
   return {
     id,
@@ -319,16 +303,6 @@ async function createServiceKey(
     created_at: toSeconds(now()),
     expires_at: toSecondsOrNull(limits.expiresAt),
   };
-}
-
-/** The limits of a new key; `null` is the same as absent. @throws {GatewayError} `invalid_request` */
-export function readKeyLimits(body: Static<typeof NewKey>, now: number) {
-  return { expiresAt: readExpiry(body, now) ?? undefined, ...readNewKeyFields(body) };
-}
-
-/** @throws {GatewayError} `invalid_request` */
-export function readKeyChanges(body: Static<typeof KeyChange>, now: number) {
-  return { name: body.name, expiresAt: readExpiry(body, now), ...readKeyFields(body) };
 }
 
 /** Writes keys with their owners: the person who made them, the service account, or else the account itself. */

@@ -10,9 +10,10 @@ import {
   toRealEmail,
 } from "../../contract/index.ts";
 import { creditWallet } from "../../ledger/index.ts";
-import { readBudget, Usd } from "../../lib/fields.ts";
+import { answerFields, bodyFields, readBudget, toColumns, toJson, Usd } from "../../lib/fields.ts";
 import {
   type Account,
+  accountFields,
   changeProject,
   createProject,
   findTeamsWithoutAdmin,
@@ -22,33 +23,17 @@ import {
   readAccountBudget,
 } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import {
-  displayNameOf,
-  Email,
-  limitFields,
-  Models,
-  Period,
-  readCredit,
-  readLimits,
-  withModelIds,
-} from "../forms/read-fields.ts";
-import { toIso, toLimitsJson, toWalletJson } from "../forms/serializers.ts";
+import { displayNameOf, Email, Period, readCredit, withModelIds } from "../forms/read-fields.ts";
+import { toIso, toWalletJson } from "../forms/serializers.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { type AdminApi, adminRoutes, describeRead, describeWrite } from "./guard.ts";
 import { invalid, listOf, listParameters, readFlag, readPage, toList, toSeconds, toSecondsOrNull } from "./lists.ts";
 
 const decided = {
-  allowed_models: optional(Models),
-  free_tokens_per_day: optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
-  ...limitFields,
+  ...bodyFields(accountFields),
   budget_usd: optional(Usd),
   budget_period: Type.Optional(Period),
-  billed_afterwards: Type.Optional(
-    Type.Boolean({
-      description: "The budget limits paid calls instead of the wallet, whose balance then shows the amount owed",
-    }),
-  ),
 };
 const NewProject = formBody({ name: Type.Optional(DisplayName), email: Type.Optional(Email), ...decided });
 const Role = Type.Union(
@@ -84,16 +69,7 @@ const ProjectObject = Type.Object({
   without_admin: Type.Boolean({
     description: "Whether it is a team none of whose admins can sign in: make another member admin",
   }),
-  allowed_models: nullable(Type.Array(Type.String())),
-  billed_afterwards: Type.Boolean({ description: "Its budget limits paid calls instead of its wallet" }),
-  free_tokens_per_day: nullable(
-    Type.Integer({ description: "`null`: the value of its role, or the configured value" }),
-  ),
-  requests_per_minute: nullable(
-    Type.Integer({ description: "`null`: the value of its role, or the configured value" }),
-  ),
-  tokens_per_minute: nullable(Type.Integer({ description: "`null`: the value of its role, or the configured value" })),
-  concurrent_calls: nullable(Type.Integer({ description: "`null`: the value of its role, or the configured value" })),
+  ...answerFields(accountFields),
 });
 const ProjectWithMoney = Type.Intersect([
   ProjectObject,
@@ -237,10 +213,7 @@ export function readProjectChanges(body: Static<typeof NewProject> | Static<type
     throw invalid("budget_usd", "budget_period is set without budget_usd; send both");
   }
   return {
-    allowedModels: body.allowed_models,
-    freeTokensPerDay: body.free_tokens_per_day,
-    ...readLimits(body),
-    isBilledAfterwards: body.billed_afterwards,
+    ...toColumns<Account, typeof accountFields>(accountFields, body),
     budget: typeof usd === "string" ? { limitNanodollars: readBudget(usd), period: period ?? "month" } : usd,
   };
 }
@@ -265,10 +238,8 @@ function toProject(deps: HttpDeps, account: Account, orphans: ReadonlySet<string
     email: toRealEmail(account.email),
     verified: isVerified(account) ?? null,
     without_admin: orphans.has(account.id),
+    ...toJson<Account, typeof accountFields>(accountFields, account),
     allowed_models: account.allowedModels?.map((id) => displayNameOf(deps, id)) ?? null,
-    billed_afterwards: account.isBilledAfterwards,
-    free_tokens_per_day: account.freeTokensPerDay ?? null,
-    ...toLimitsJson(account),
   };
 }
 

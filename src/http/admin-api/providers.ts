@@ -1,6 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { GatewayError, nullable, optional, quoteValue } from "../../contract/index.ts";
-import { countSimulated, describeProviders, healthStates } from "../../providers/index.ts";
+import { GatewayError, nullable, quoteValue } from "../../contract/index.ts";
+import { answerFields, bodyFields } from "../../lib/fields.ts";
+import { countSimulated, describeProviders, healthStates, providerFields } from "../../providers/index.ts";
 import { labelsOf } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
@@ -9,11 +10,6 @@ import { type AdminApi, adminRoutes, describeDelete, describeRead, describeWrite
 import { listOf, listParameters, pickPage, readPage, toList, toSeconds } from "./lists.ts";
 
 const Name = Type.String({ minLength: 1, maxLength: 60 });
-const Order = optional(Type.Integer({ minimum: 0, maximum: 1000, description: "`null`: the value of each model" }));
-const order = { enabled: Type.Optional(Type.Boolean()), priority: Order, weight: Order };
-const UsesStoredKeys = Type.Boolean({
-  description: "Whether stored keys are used instead of those of the environment, once there is a stored key",
-});
 /** Checked by hand: the error of a schema shows the value. */
 const secret = {
   key: Type.Optional(Type.Unknown({ description: "The provider's key. It is never returned" })),
@@ -25,14 +21,13 @@ const NewProvider = formBody({
   name: Name,
   manifest: Type.Unknown({ description: "In the format of a file in the plugins folder" }),
   ...secret,
-  ...order,
+  ...bodyFields(providerFields),
 });
 const ProviderChange = formBody({
   manifest: Type.Optional(
     Type.Unknown({ description: "For providers that were added here. Keys are kept if the hosts stay the same" }),
   ),
-  uses_stored_keys: Type.Optional(UsesStoredKeys),
-  ...order,
+  ...bodyFields(providerFields),
 });
 const NewKey = formBody(secret);
 const Test = formBody({
@@ -133,10 +128,7 @@ const ProviderObject = Type.Object({
   managed: Type.Boolean({ description: "Whether it was added here, and can be deleted" }),
   base_url: nullable(Type.String()),
   base_url_source: nullable(Type.Union([Type.Literal("plugin"), Type.Literal("environment")])),
-  enabled: Type.Boolean(),
-  priority: nullable(Type.Integer()),
-  weight: nullable(Type.Integer()),
-  uses_stored_keys: UsesStoredKeys,
+  ...answerFields(providerFields),
   models: Type.Integer({ description: "Number of its models" }),
   served_models: Type.Integer({ description: "Number of models that it serves now" }),
   version: nullable(Type.String()),
@@ -271,9 +263,8 @@ export function organizationProvidersController(deps: HttpDeps, api: AdminApi) {
       "/:provider_id",
       async ({ admin, body, params: { provider_id: id } }) => {
         readProvider(deps, id);
-        const { manifest, uses_stored_keys: usesStoredKeys, ...order } = body;
+        const { manifest, ...change } = body;
         if (manifest !== undefined) await actions.replaceManifest(admin, id, manifest);
-        const change = { ...order, ...(usesStoredKeys !== undefined && { usesStoredKeys }) };
         if (Object.keys(change).length > 0) await actions.set(admin.accountId, id, change);
         return await answer(id);
       },

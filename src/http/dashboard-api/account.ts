@@ -12,6 +12,7 @@ import {
   readRefusalReasons,
   readStatement,
   readWalletPace,
+  toStatementLineJson,
 } from "../../reports/index.ts";
 import { toVirtualModel } from "../api/models.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -24,7 +25,6 @@ import {
   toLatestCallsJson,
   toQuotaJson,
   toSessionJson,
-  toStatementLineJson,
   toStatementPage,
   toWalletJson,
 } from "../forms/serializers.ts";

@@ -2,22 +2,32 @@ import { type Static, Type } from "@sinclair/typebox";
 import { accountLabel, DisplayName, formatUsd, GatewayError, optional, toRealEmail } from "../../contract/index.ts";
 import type { Store } from "../../db/index.ts";
 import type { SessionUser } from "../../identity/index.ts";
-import { type ApiKey, graceSecondsDefault, graceSecondsMax, keyOrders, searchKeys } from "../../keys/index.ts";
+import {
+  type ApiKey,
+  graceSecondsDefault,
+  graceSecondsMax,
+  keyFields,
+  keyOrders,
+  readKeyFields,
+  readNewKeyFields,
+  searchKeys,
+} from "../../keys/index.ts";
+import { bodyFields } from "../../lib/fields.ts";
 import { RateLimiter } from "../../lib/rate-limiter.ts";
 import { readKeyCosts } from "../../reports/index.ts";
 import { labelsOf } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { type Page, streamDownload } from "../forms/download.ts";
 import { Lookup, leakedCredentials, Revocation } from "../forms/leaked-credentials.ts";
-import { keyFields, readKeyFields, readMoment, readNewKeyFields, withModelIds } from "../forms/read-fields.ts";
+import { readMoment, withModelIds } from "../forms/read-fields.ts";
 import { pageSize, toKeyJson } from "../forms/serializers.ts";
 import { withAdminSession, withSession } from "../lifecycle/session.ts";
 import { formBody } from "../lifecycle/validate.ts";
 
 const Moment = Type.String({ maxLength: 40 });
 const Rotation = formBody({ grace_seconds: Type.Optional(Type.Integer({ minimum: 0, maximum: graceSecondsMax })) });
-const NewKey = formBody({ name: DisplayName, expires_at: optional(Moment), ...keyFields });
-const KeyChange = formBody({ name: Type.Optional(DisplayName), expires_at: optional(Moment), ...keyFields });
+const NewKey = formBody({ name: DisplayName, expires_at: optional(Moment), ...bodyFields(keyFields) });
+const KeyChange = formBody({ ...NewKey.properties, name: Type.Optional(DisplayName) });
 
 function readExpiry(text: string | null | undefined): number | null | undefined {
   return typeof text === "string" ? readMoment(text, "expires_at") : text;
@@ -86,8 +96,8 @@ export function keysController(deps: HttpDeps) {
       "",
       ({ user, body }) => {
         changes.take(user.accountId);
-        const expiresAt = readExpiry(body.expires_at) ?? undefined;
-        const fields = { name: body.name, expiresAt, ...readNewKeyFields(withModelIds(deps, body, user.email)) };
+        const { name, expires_at: end, ...given } = withModelIds(deps, body, user.email);
+        const fields = { ...readNewKeyFields(given, deps.now()), name, expiresAt: readExpiry(end) ?? undefined };
         return accounts.createKey({ accountId: user.accountId, by: user.ownAccountId, ...fields });
       },
       { body: NewKey },
@@ -97,8 +107,8 @@ export function keysController(deps: HttpDeps) {
       async ({ user, params: { id }, body }) => {
         changes.take(user.accountId);
         await expectOwn(user, id);
-        const changed = readKeyFields(withModelIds(deps, body, user.email));
-        const fields = { name: body.name, expiresAt: readExpiry(body.expires_at), ...changed };
+        const { name, expires_at: end, ...given } = withModelIds(deps, body, user.email);
+        const fields = { ...readKeyFields(given, deps.now()), name, expiresAt: readExpiry(end) };
         await accounts.changeKey(id, fields, user.ownAccountId);
         return { id };
       },

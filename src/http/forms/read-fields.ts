@@ -1,77 +1,14 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { sql } from "kysely";
-import { accountLabel, DisplayName, GatewayError, optional, parseUsd, quoteValue } from "../../contract/index.ts";
+import { accountLabel, GatewayError, parseUsd, quoteValue } from "../../contract/index.ts";
 import type { Store } from "../../db/index.ts";
-import { cacheMarksSettings } from "../../keys/index.ts";
-import { bodyFields, readBudget, Usd } from "../../lib/fields.ts";
 import { getDisplayName } from "../../provider/index.ts";
 import { getModelNames, type ModelNames } from "../../providers/index.ts";
 import { parseStatusFilter, type RequestFilter, type StatusFilter, statusForms } from "../../reports/index.ts";
-import { limitFields as callLimitFields } from "../../tenants/index.ts";
 import type { HttpDeps } from "../deps.ts";
 
 export const Email = Type.String({ minLength: 1, maxLength: 254 });
 export const Period = Type.Union([Type.Literal("day"), Type.Literal("week"), Type.Literal("month")]);
-/** A list of models of a key or an account. */
-export const Models = Type.Array(DisplayName, { minItems: 1, maxItems: 500 });
-/** Addresses and CIDR ranges of a key. */
-const Networks = Type.Array(Type.String({ minLength: 1, maxLength: 50 }), { minItems: 1, maxItems: 100 });
-
-/** Whether the gateway marks prompts of a key for caches. */
-export const CacheMarks = Type.Union(
-  cacheMarksSettings.map((word) => Type.Literal(word)),
-  { description: "`off`: the gateway marks no prompts for the caches of providers" },
-);
-
-/** Limits in the body of a change: `null` removes one, and one that is absent stays. */
-export const limitFields = bodyFields(callLimitFields);
-/** Limits of a key in the body of a change. */
-export const keyFields = {
-  allowed_models: optional(Models),
-  allowed_networks: optional(Networks),
-  cache_marks: Type.Optional(CacheMarks),
-  budget_usd: optional(Usd),
-  budget_period: Type.Optional(Period),
-  ...limitFields,
-};
-const LimitFields = Type.Object(limitFields);
-const KeyFields = Type.Object(keyFields);
-
-export function readLimits(body: Static<typeof LimitFields>) {
-  return {
-    requestsPerMinute: body.requests_per_minute,
-    tokensPerMinute: body.tokens_per_minute,
-    concurrentCalls: body.concurrent_calls,
-  };
-}
-
-/** @throws {GatewayError} `invalid_request` for a budget that is no amount. */
-export function readKeyFields(body: Static<typeof KeyFields>) {
-  const { budget_usd: usd } = body;
-  return {
-    allowedModels: body.allowed_models,
-    allowedNetworks: body.allowed_networks,
-    cacheMarks: body.cache_marks,
-    bounds: {
-      budgetNanodollars: typeof usd === "string" ? readBudget(usd) : usd,
-      budgetPeriod: body.budget_period,
-      ...readLimits(body),
-    },
-  };
-}
-
-/** Reads the fields of a new key, where `null` means absent. */
-export function readNewKeyFields(body: Static<typeof KeyFields>) {
-  const { allowedModels, allowedNetworks, cacheMarks, bounds } = readKeyFields(body);
-  const entries = Object.entries(bounds).filter(([, value]) => value != null);
-  return {
-    allowedModels: allowedModels ?? undefined,
-    allowedNetworks: allowedNetworks ?? undefined,
-    cacheMarks,
-    bounds: Object.fromEntries(entries),
-  };
-}
-
 /** Decimal US dollars as nanodollars. @throws {GatewayError} `invalid_request` */
 export function readUsd(text: string): number {
   const nanodollars = parseUsd(text);

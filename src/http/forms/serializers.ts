@@ -2,9 +2,9 @@ import { type Static, Type } from "@sinclair/typebox";
 import type { AuditRow } from "../../audit/index.ts";
 import { accountLabel, formatUsd, type QuotaState, toRealEmail, type WalletState } from "../../contract/index.ts";
 import type { Session } from "../../identity/index.ts";
-import type { ApiKey } from "../../keys/index.ts";
+import { type ApiKey, toKeyFieldsJson } from "../../keys/index.ts";
 import { reversedBy, whyIrreversible } from "../../ledger/index.ts";
-import type { LatestCalls, RecentCall, StatementLine } from "../../reports/index.ts";
+import { type LatestCalls, type RecentCall, type StatementLine, toStatementLineJson } from "../../reports/index.ts";
 import { type Account, type AccountNames, type AccountRow, isVerified } from "../../tenants/index.ts";
 
 /** Entries on one page of a list. */
@@ -36,28 +36,6 @@ export function toQuotaJson({ limitTokens, usedTokens, heldTokens, resetsAt }: Q
   };
 }
 
-/** Limits that something has of its own. */
-export function toLimitsJson({ requestsPerMinute, tokensPerMinute, concurrentCalls }: ApiKey["bounds"]) {
-  return {
-    requests_per_minute: requestsPerMinute ?? null,
-    tokens_per_minute: tokensPerMinute ?? null,
-    concurrent_calls: concurrentCalls ?? null,
-  };
-}
-
-/** The limits of a key. */
-export function toKeyFieldsJson({ allowedModels, allowedNetworks, cacheMarks, bounds }: ApiKey) {
-  const { budgetNanodollars: budget, budgetPeriod } = bounds;
-  return {
-    allowed_models: allowedModels ?? null,
-    allowed_networks: allowedNetworks ?? null,
-    cache_marks: cacheMarks,
-    budget_usd: budget === undefined ? null : formatUsd(budget),
-    budget_period: budget === undefined ? null : (budgetPeriod ?? "month"),
-    ...toLimitsJson(bounds),
-  };
-}
-
 export function toKeyJson(key: ApiKey) {
   return {
     id: key.id,
@@ -73,16 +51,6 @@ export function toKeyJson(key: ApiKey) {
     expires_at: toIso(key.expiresAt),
     revoked_at: toIso(key.revokedAt),
     last_used_at: toIso(key.lastUsedAt),
-  };
-}
-
-export function toStatementLineJson({ at, kind, nanodollars, note, balanceNanodollars }: StatementLine) {
-  return {
-    at: toIso(at),
-    kind,
-    amount_usd: formatUsd(nanodollars),
-    balance_usd: formatUsd(balanceNanodollars),
-    note: note ?? null,
   };
 }
 

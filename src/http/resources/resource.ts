@@ -11,8 +11,11 @@ import type { HttpDeps } from "../deps.ts";
 
 /** The dependencies of the functions that read and write things. */
 export interface ResourceDeps extends Pick<HttpDeps, "store" | "now" | "secrets"> {
-  /** Limits where none are set, and the settings of modules. */
-  readonly config: Pick<HttpDeps["config"], "requestsPerMinute" | "tokensPerMinute" | "concurrentCalls" | "of">;
+  /** Limits where none are set, the issuers of the environment, and the settings of modules. */
+  readonly config: Pick<
+    HttpDeps["config"],
+    "requestsPerMinute" | "tokensPerMinute" | "concurrentCalls" | "jwtIssuers" | "of"
+  >;
   /** The id of a model by any of its names; an unknown name is returned as it is. */
   modelIdOf(name: string): Promise<string> | string;
   /**

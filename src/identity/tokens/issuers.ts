@@ -1,6 +1,8 @@
+import { Type } from "@sinclair/typebox";
 import { type Administrator, recordAudit } from "../../audit/index.ts";
-import { GatewayError, isIssuer } from "../../contract/index.ts";
+import { GatewayError, isIssuer, optional, quoteValue } from "../../contract/index.ts";
 import type { Store } from "../../db/index.ts";
+import { defineFields } from "../../lib/fields.ts";
 import { parseJson } from "../../lib/json.ts";
 
 /** Uses of a claim of a token. */
@@ -50,25 +52,61 @@ export function isToken(bearer: string): boolean {
   return bearer.startsWith("ey") && bearer.split(".", 4).length === 3;
 }
 
-const issuersMax = 50;
+/** The issuers that a gateway can have. */
+export const issuersMax = 50;
 const textLengthMax = 65_536;
 const listMax = 200;
-const fields = new Set([
-  "issuer",
-  "jwksUri",
-  "jwks",
-  "audiences",
-  "algorithms",
-  "claims",
-  "accounts",
-  "require",
-  "onUnknown",
-]);
+
+const Address = Type.String({ minLength: 1, maxLength: 2000 });
+const Text = Type.String({ minLength: 1, maxLength: 500 });
+const Texts = Type.Array(Text, { minItems: 1, maxItems: listMax });
+
+/** The fields of an issuer. {@link parseTokenIssuers} says more than these schemas: addresses, and which fields go together. */
+export const issuerFields = defineFields<TokenIssuer>()({
+  issuer: { schema: Address, column: "issuer" },
+  audiences: {
+    schema: Type.Array(Text, { minItems: 1, maxItems: listMax, description: "One of them must be in the claim `aud`" }),
+    column: "audiences",
+    changes: true,
+  },
+  claims: {
+    schema: Type.Record(Type.String(), Text, {
+      description: "Names of the claims for the paying account and the attributes of its calls",
+    }),
+    column: "claims",
+    changes: true,
+  },
+  accounts: {
+    schema: optional(Type.Record(Type.String(), Text, { description: "Accounts by the value of the claim" })),
+    column: "accounts",
+    changes: true,
+  },
+  require: {
+    schema: optional(
+      Type.Record(Type.String(), Texts, { description: "Claims that must have one of these values, as lists" }),
+    ),
+    column: "require",
+    changes: true,
+  },
+  onUnknown: {
+    schema: optional(Type.Union([Type.Literal("reject"), Type.Literal("create")])),
+    column: "onUnknown",
+    changes: true,
+    flag: "on_unknown",
+  },
+  jwksUri: { schema: optional(Address), column: "jwksUri", changes: true, flag: "jwks_uri" },
+  jwks: {
+    schema: optional(Type.Object({ keys: Type.Array(Type.Record(Type.String(), Type.Unknown())) })),
+    column: "jwks",
+    changes: true,
+  },
+  algorithms: { schema: optional(Texts), column: "algorithms", changes: true },
+});
 
 /**
- * Reads a JSON list of issuers.
+ * Reads a JSON list of issuers. A field that is `null` is absent.
  *
- * @throws {GatewayError} `invalid_request` with the place of the fault, such as `[0].audiences`.
+ * @throws {GatewayError} `invalid_request` with the place of the fault, such as `issuers[0].audiences`.
  */
 export function parseTokenIssuers(text: string): readonly TokenIssuer[] {
   if (text.length > textLengthMax) throw fault("", `it has ${text.length} characters, at most ${textLengthMax}`);
@@ -77,12 +115,13 @@ export function parseTokenIssuers(text: string): readonly TokenIssuer[] {
   if (!Array.isArray(value)) throw fault("", "it is not a list of issuers");
   if (value.length > issuersMax) throw fault("", `it has ${value.length} issuers, at most ${issuersMax}`);
   const seen = new Set<string>();
-  for (const [index, entry] of value.entries()) {
-    checkIssuer(`[${index}]`, entry);
-    if (seen.has(entry.issuer)) throw fault(`[${index}].issuer`, `${entry.issuer} is listed twice`);
-    seen.add(entry.issuer);
-  }
-  return value;
+  return value.map((entry, index) => {
+    const at = `issuers[${index}]`;
+    const read = readIssuer(at, entry);
+    if (seen.has(read.issuer)) throw fault(`${at}.issuer`, `${read.issuer} is listed twice`);
+    seen.add(read.issuer);
+    return read;
+  });
 }
 
 /**
@@ -91,12 +130,29 @@ export function parseTokenIssuers(text: string): readonly TokenIssuer[] {
  */
 const secretMembers = ["d", "p", "q", "dp", "dq", "qi", "oth", "k"];
 
-function checkIssuer(at: string, entry: unknown): asserts entry is TokenIssuer {
-  if (!isObject(entry)) throw fault(at, "it is not an object");
-  const unknown = Object.keys(entry).find((name) => !fields.has(name));
-  if (unknown !== undefined)
-    throw fault(`${at}.${unknown}`, `unknown field; expected one of ${[...fields].join(", ")}`);
-  const { issuer, jwksUri, jwks, audiences, claims, accounts, require, onUnknown } = entry;
+function readIssuer(at: string, given: unknown): TokenIssuer {
+  if (!isObject(given)) throw fault(at, "it is not an object");
+  const entry = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null));
+  checkIssuer(at, entry);
+  return entry;
+}
+
+function checkIssuer(at: string, entry: object): asserts entry is TokenIssuer {
+  const unknown = Object.keys(entry).find((name) => !Object.hasOwn(issuerFields, name));
+  if (unknown !== undefined) {
+    throw fault(`${at}.${unknown}`, `unknown field; expected one of ${Object.keys(issuerFields).join(", ")}`);
+  }
+  const {
+    issuer,
+    jwksUri,
+    jwks,
+    audiences,
+    algorithms: names,
+    claims,
+    accounts,
+    require,
+    onUnknown,
+  } = entry as Partial<Record<string, unknown>>;
   const address = "an https address without user name, query or fragment; http only on this machine";
   if (typeof issuer !== "string" || !isIssuer(issuer)) throw fault(`${at}.issuer`, `expected ${address}`);
   if (jwksUri !== undefined && (typeof jwksUri !== "string" || !isKeysAddress(jwksUri))) {
@@ -105,9 +161,9 @@ function checkIssuer(at: string, entry: unknown): asserts entry is TokenIssuer {
   checkKeys(`${at}.jwks`, jwks);
   if (jwks !== undefined && jwksUri !== undefined) throw fault(`${at}.jwks`, "send jwks or jwksUri, and not both");
   checkTexts(`${at}.audiences`, audiences);
-  if (entry.algorithms !== undefined) {
-    checkTexts(`${at}.algorithms`, entry.algorithms);
-    const wrong = entry.algorithms.find((name) => !(algorithms as readonly string[]).includes(name));
+  if (names !== undefined) {
+    checkTexts(`${at}.algorithms`, names);
+    const wrong = names.find((name) => !(algorithms as readonly string[]).includes(name));
     if (wrong !== undefined) throw fault(`${at}.algorithms`, `${wrong} is not accepted: ${algorithms.join(", ")}`);
   }
   checkMap(`${at}.claims`, claims, (place, value) => checkText(place, value));
@@ -166,15 +222,16 @@ function isObject(value: unknown): value is Record<string, unknown> {
 }
 
 function fault(at: string, problem: string): GatewayError {
-  const place = at === "" ? "The list of issuers" : `issuers${at}`;
-  return new GatewayError("invalid_request", `${place}: ${problem}`, { param: `issuers${at}` });
+  const place = at === "" ? "The list of issuers" : at.replace(/^\./, "");
+  return new GatewayError("invalid_request", `${place}: ${problem}`, { param: at === "" ? "issuers" : place });
 }
 
 /** The row of the table `settings` with the issuers that were set on the dashboard. */
 const issuersSetting = "jwt_issuers";
 
-/** The active issuers, and whether the environment set them; the dashboard then cannot change them. */
+/** The active issuers. Whoever decides whose tokens are accepted may make calls for every account: owners alone change them. */
 export class TokenIssuers {
+  /** Whether JWT_ISSUERS sets them; nothing else can change them then. */
   readonly isFromEnvironment: boolean;
   readonly #store: Store;
   #issuers: readonly TokenIssuer[];
@@ -208,34 +265,82 @@ export class TokenIssuers {
     return this.#issuers;
   }
 
-  /**
-   * Stores the issuers of the dashboard. An issuer can authorize calls for every account, so only owners may do this.
-   *
-   * @throws {GatewayError} `invalid_request`, or `conflict` where the environment sets them.
-   */
-  async write(by: Administrator, text: string, now: number): Promise<readonly TokenIssuer[]> {
+  /** Returns the issuer whose tokens have this claim `iss`. @throws {GatewayError} `not_found` */
+  async find(issuer: string): Promise<TokenIssuer> {
+    return findIssuer(await this.read(), issuer);
+  }
+
+  /** @throws {GatewayError} `forbidden`, or `conflict` where the environment sets them. */
+  expectChangeable(by: Administrator): void {
+    if (by.role !== "owner") {
+      throw new GatewayError("forbidden", "Only owners and their admin keys can change issuers");
+    }
     if (this.isFromEnvironment) {
       throw new GatewayError("conflict", "JWT_ISSUERS sets the issuers; change it there");
     }
-    const issuers = parseTokenIssuers(text);
-    const value = JSON.stringify(issuers);
-    const detail = {
-      issuers: issuers
-        .map(({ issuer }) => issuer)
-        .join(", ")
-        .slice(0, 500),
-    };
-    await this.#store.change(async (db) => {
-      await db
+  }
+
+  /**
+   * Stores issuers in place of those that are stored.
+   *
+   * @param update Returns all of them, given those that are stored.
+   * @returns Those that were written.
+   * @throws {GatewayError} `invalid_request`, `not_found`, `forbidden`, `conflict`
+   */
+  async write(
+    by: Administrator,
+    update: (present: readonly TokenIssuer[]) => readonly unknown[],
+    now: number,
+  ): Promise<readonly TokenIssuer[]> {
+    this.expectChangeable(by);
+    return await this.#store.change(async (db) => {
+      // The write that changes nothing makes other writers wait for this one.
+      const stored = await db
         .insertInto("settings")
-        .values({ name: issuersSetting, value })
-        .onConflict((conflict) => conflict.column("name").doUpdateSet({ value }))
-        .execute();
+        .values({ name: issuersSetting, value: "[]" })
+        .onConflict((conflict) => conflict.column("name").doUpdateSet({ name: issuersSetting }))
+        .returning("value")
+        .executeTakeFirstOrThrow();
+      const issuers = parseTokenIssuers(JSON.stringify(update(parseTokenIssuers(stored.value))));
+      const value = JSON.stringify(issuers);
+      await db.updateTable("settings").set({ value }).where("name", "=", issuersSetting).execute();
+      const names = issuers.map(({ issuer }) => issuer).join(", ");
+      const detail = { issuers: names.slice(0, 500) };
       const entry = { accountId: by.accountId, action: "tokens.issuers", subject: "gateway", detail };
       await recordAudit({ db }, entry, now);
+      return issuers;
     });
-    return this.read();
   }
+
+  /** Adds an issuer. @throws {GatewayError} As {@link TokenIssuers.write}. */
+  async add(by: Administrator, fields: object, now: number): Promise<TokenIssuer> {
+    const added = readIssuer("", fields);
+    return findIssuer(await this.write(by, (present) => [...present, added], now), added.issuer);
+  }
+
+  /** Changes fields of an issuer; `null` removes one. @throws {GatewayError} As {@link TokenIssuers.write}. */
+  async change(by: Administrator, issuer: string, changes: object, now: number): Promise<TokenIssuer> {
+    const update = (present: readonly TokenIssuer[]) => {
+      const changed = readIssuer("", { ...findIssuer(present, issuer), ...changes });
+      return present.map((one) => (one.issuer === issuer ? changed : one));
+    };
+    return findIssuer(await this.write(by, update, now), issuer);
+  }
+
+  /** Removes an issuer: its tokens are refused at once. @throws {GatewayError} As {@link TokenIssuers.write}. */
+  async remove(by: Administrator, issuer: string, now: number): Promise<void> {
+    const update = (present: readonly TokenIssuer[]) => {
+      const removed = findIssuer(present, issuer);
+      return present.filter((one) => one !== removed);
+    };
+    await this.write(by, update, now);
+  }
+}
+
+function findIssuer(issuers: readonly TokenIssuer[], issuer: string): TokenIssuer {
+  const match = issuers.find((one) => one.issuer === issuer);
+  if (match !== undefined) return match;
+  throw new GatewayError("not_found", `No issuer is called ${quoteValue(issuer)}`);
 }
 
 /** LiteLLM takes a 401 for an `AuthenticationError` only if it begins as OpenAI's message does. */

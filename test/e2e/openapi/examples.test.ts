@@ -37,7 +37,7 @@ test("every example of the OpenAPI document is answered", async () => {
     const isShared = path.includes("/organization/rate_limits/");
     const isOfGateway = /\/organization\/(budgets|group_roles|markups|policies)\//.test(path);
     const toId = (name: string) => managed[`${isShared ? "shared_" : isOfGateway ? "gateway_" : ""}${name}`] as string;
-    const place = path.replace(/\{(\w+)\}/g, (_, name: string) => toId(name));
+    const place = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(toId(name)));
     const response = await fetch(`${gateway.origin}${place}`, {
       method,
       headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },

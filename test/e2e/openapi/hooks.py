@@ -117,6 +117,15 @@ def budget(path, body):
     return body | ({"budget_period": "day"} if "budget_period" in body else {})
 
 
+def issuers(case):
+    """All issuers that others need, another one, or other audiences of one."""
+    path, method = case.operation.path, case.operation.method.upper()
+    fields = {"audiences": ["modelgate"], "claims": {"account": "email"}}
+    if method == "PUT":
+        return {"issuers": [fields | {"issuer": ORGANIZATION[name]} for name in ("issuer", "ended_issuer")]}
+    return fields | ({"issuer": f"https://{uuid.uuid4()}.example.com"} if path.endswith("/jwt_issuers") else {})
+
+
 SILENCE = make_silence()
 PICTURE = urlsplit(os.environ["PICTURE_URL"])
 
@@ -165,8 +174,8 @@ def manage(case):
             body = reroute(case.operation.path)
         if "/alerts/" in case.operation.path or case.operation.path.endswith("/mail_server"):
             body = alert(case.operation.path, body)
-        if case.operation.path.endswith("/jwt_issuers"):
-            body = {"issuers": []}
+        if "/jwt_issuers" in case.operation.path:
+            body = issuers(case)
         if "expires_at" in body:
             body.pop("expires_in_seconds", None)
         if "budget_period" in body and "budget_usd" not in body:

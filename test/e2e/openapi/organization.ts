@@ -48,6 +48,8 @@ export async function prepareOrganization(origin: string, key: string): Promise<
   const condition = { metric: "calls", scope: "gateway", comparison: "above", threshold: "5", minutes: 60 };
   const metricRule = async () => (await post("/alerts/metric_rules", { name: "calls", ...condition })).id;
   const channel = async () => (await post("/alerts/channels", { kind: "email", to: ["ops@example.com"] })).id;
+  const issuer = async (id: string) =>
+    (await post("/jwt_issuers", { issuer: id, audiences: ["modelgate"], claims: { account: "email" } })).id;
   const providerId = await provider("test-a");
   await post("/catalogue/files/openai", { content: { models: [] } });
   return {
@@ -70,6 +72,8 @@ export async function prepareOrganization(origin: string, key: string): Promise<
     ended_group_role_id: await groupRole(`/projects/${project}`, "b"),
     gateway_group_role_id: await groupRole("", "c"),
     ended_gateway_group_role_id: await groupRole("", "d"),
+    issuer: await issuer("https://id.example.com"),
+    ended_issuer: await issuer("https://other.example.com/realms/test"),
     markup_id: await markup(`/projects/${project}`),
     gateway_markup_id: await markup("", "openai"),
     ended_gateway_markup_id: await markup("", "groq"),

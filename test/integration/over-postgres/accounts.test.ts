@@ -8,6 +8,7 @@ testOverPostgres(
     "unit/identity/sessions",
     "unit/payments/vouchers",
     "integration/identity/attempt-limit",
+    "integration/identity/issuers",
     "integration/tenants/role-limits",
     "integration/tenants/search",
     "integration/tenants/nearest-budgets",

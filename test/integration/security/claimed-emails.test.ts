@@ -146,6 +146,8 @@ describe("an e-mail that was only claimed, in the APIs,", () => {
     "POST /v1/organization/budgets subject": other("a kind of subject"),
     "POST /v1/organization/projects/:project_id/budgets subject": other("a kind of subject"),
     "PUT /v1/organization/jwt_issuers issuers[].accounts": other("looked up at a call: see the tests of tokens"),
+    "POST /v1/organization/jwt_issuers accounts": other("looked up at a call: see the tests of tokens"),
+    "POST /v1/organization/jwt_issuers/:issuer accounts": other("looked up at a call: see the tests of tokens"),
     "PUT /v1/organization/mail_server user": other("the login of the mail server"),
     "POST /v1/organization/alerts/metric_rules subject": reads(({ email }) =>
       ask("POST", "/alerts/metric_rules", { ...metricRule, subject: email }),
@@ -402,6 +404,8 @@ describe("an e-mail that was only claimed, in commands,", () => {
     "wallet show A": runs("wallet", "show", "E"),
     "statement --account": runs("statement", "--account", "E"),
     "quota set --account": refused("quota", "set", "--account", "E", "--tokens", "1000"),
+    "issuer create --accounts": { why: "looked up at a call: see the tests of tokens" },
+    "issuer change --accounts": { why: "looked up at a call: see the tests of tokens" },
     "import openrouter --account": { why: "it asks OpenRouter first: it finds the account as key create does" },
     "ledger export --account": runs("ledger", "export", "--account", "E", "--from", "2026-11-01", "--to", "2026-11-02"),
   };

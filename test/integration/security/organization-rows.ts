@@ -45,6 +45,13 @@ export function organizationRows<Row>(
   const managed = (status: number, made: Made = {}) => toRow(toStatuses(status, 403), made);
   /** What the limited key has the scope of. */
   const ofUsage = (made: Made = {}) => toRow(toStatuses(200, 200), made);
+  /** For owners and their admin keys. */
+  const ofOwners = (made: Made) => toRow({ ...toStatuses(200, 403), admin: 403 }, made);
+  const anIssuer = () => {
+    const issuer = `https://${crypto.randomUUID()}.example.com`;
+    return { issuer, audiences: ["modelgate"], claims: { account: "email" } };
+  };
+  const newIssuer = async () => encodeURIComponent(await parts.send("POST /v1/organization/jwt_issuers", anIssuer()));
   const member = () => ids().member;
   const newKey = async () => {
     const fields = { accountId: member(), name: "a key", by: "cli" };
@@ -335,7 +342,11 @@ export function organizationRows<Row>(
     [`GET ${path}/vouchers/:voucher_id`]: managed(200, { id: newVoucher }),
     [`POST ${path}/vouchers/:voucher_id/void`]: managed(200, { id: newVoucher }),
     [`GET ${path}/jwt_issuers`]: managed(200),
-    [`PUT ${path}/jwt_issuers`]: toRow({ ...toStatuses(200, 403), admin: 403 }, { body: { issuers: [] } }),
+    [`PUT ${path}/jwt_issuers`]: ofOwners({ body: { issuers: [] } }),
+    [`POST ${path}/jwt_issuers`]: ofOwners({ body: anIssuer }),
+    [`GET ${path}/jwt_issuers/:issuer`]: managed(200, { id: newIssuer }),
+    [`POST ${path}/jwt_issuers/:issuer`]: ofOwners({ id: newIssuer, body: { audiences: ["other"] } }),
+    [`DELETE ${path}/jwt_issuers/:issuer`]: ofOwners({ id: newIssuer }),
     [`POST ${path}/reconciliations`]: ofUsage({
       body: { content: "day,model,requests\n2026-11-21,nothing,0" },
     }),

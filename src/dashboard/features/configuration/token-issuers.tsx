@@ -1,6 +1,6 @@
 import { useState } from "react";
 import useSWR, { mutate } from "swr";
-import { ApiError, organization, request } from "../../data/api.ts";
+import { ApiError, organization, readPages, request } from "../../data/api.ts";
 import { useMe } from "../../data/session.ts";
 import { Button } from "../../kit/button.tsx";
 import { Loaded } from "../../kit/feedback.tsx";
@@ -10,10 +10,9 @@ import { Section } from "../../kit/page.tsx";
 import { type Column, Table } from "../../kit/table.tsx";
 import { toast } from "../../kit/toast.tsx";
 
-const getIssuers = () => request(organization.jwt_issuers.get());
+const getIssuers = () => readPages((query) => request(organization.jwt_issuers.get({ query })));
 
-type Issuers = Awaited<ReturnType<typeof getIssuers>>;
-type Issuer = Issuers["issuers"][number];
+type Issuer = Awaited<ReturnType<typeof getIssuers>>[number];
 type NewIssuers = Parameters<typeof organization.jwt_issuers.put>[0]["issuers"];
 
 /**
@@ -23,7 +22,8 @@ export function TokenIssuersSection() {
   const state = useSWR("admin-token-issuers", getIssuers);
   const { data: me } = useMe();
   const [isEditing, setEditing] = useState(false);
-  const isEditable = me?.role === "owner" && state.data?.from_environment === false;
+  const isGiven = state.data?.some(({ from_environment: isGiven }) => isGiven);
+  const isEditable = me?.role === "owner" && isGiven === false;
   return (
     <Section
       title="Token issuers"
@@ -36,7 +36,7 @@ export function TokenIssuersSection() {
       }
     >
       <Loaded state={state} lines={2}>
-        {({ issuers, from_environment: isGiven }) => (
+        {(issuers) => (
           <>
             <Table
               rows={issuers}
@@ -102,6 +102,11 @@ const example = JSON.stringify(
   2,
 );
 
+/** An issuer in the format of JWT_ISSUERS. */
+function toEntry({ id: _, object: _object, from_environment: _isGiven, ...fields }: Issuer): object {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
+}
+
 /** JSON as people write it. @throws {ApiError} As the gateway says it. */
 function readIssuers(text: string): NewIssuers {
   try {
@@ -113,9 +118,9 @@ function readIssuers(text: string): NewIssuers {
 }
 
 function IssuersDialog({ issuers, onClose }: { issuers: readonly Issuer[]; onClose: () => void }) {
-  const form = useForm({ issuers: JSON.stringify(issuers, null, 2) }, async ({ issuers: text }) => {
-    const stored = await request(organization.jwt_issuers.put({ issuers: readIssuers(text) }));
-    await mutate("admin-token-issuers", stored, false);
+  const form = useForm({ issuers: JSON.stringify(issuers.map(toEntry), null, 2) }, async ({ issuers: text }) => {
+    const { data } = await request(organization.jwt_issuers.put({ issuers: readIssuers(text) }));
+    await mutate("admin-token-issuers", data, false);
     toast("Issuers saved");
     onClose();
   });

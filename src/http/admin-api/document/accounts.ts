@@ -1,8 +1,9 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { DisplayName, formatUsd, optional } from "../../../contract/index.ts";
-import { Usd } from "../../../lib/fields.ts";
+import { bodyFields, toJson, Usd } from "../../../lib/fields.ts";
 import {
   type Account,
+  accountFields,
   addNewToTeam,
   addToTeam,
   changeProject,
@@ -17,8 +18,7 @@ import {
   type User,
 } from "../../../tenants/index.ts";
 import type { HttpDeps } from "../../deps.ts";
-import { Email, limitFields, Models, Period } from "../../forms/read-fields.ts";
-import { toLimitsJson } from "../../forms/serializers.ts";
+import { Email, Period } from "../../forms/read-fields.ts";
 import { invalid } from "../lists.ts";
 import { readProjectChanges } from "../projects.ts";
 import { toBody, toBudget, withPlannedIds } from "./account-fields.ts";
@@ -51,12 +51,9 @@ const AccountEntry = Type.Object(
     ),
     name: optional(DisplayName),
     status: Type.Optional(Type.Union([Type.Literal("active"), Type.Literal("archived")])),
-    allowed_models: optional(Models),
-    free_tokens_per_day: optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
-    ...limitFields,
+    ...bodyFields(accountFields),
     budget_usd: optional(Usd),
     budget_period: optional(Period),
-    billed_afterwards: Type.Optional(Type.Boolean()),
     people: Type.Optional(
       Type.Array(
         Type.Object({ email: Email, role: Type.Union([Type.Literal("admin"), Type.Literal("member")]) }, closed),
@@ -86,18 +83,17 @@ export const accounts = defineSection({
 
 function toAccountEntry(account: Account, members: readonly TeamMember[] = []): AccountEntry {
   const { budget } = account;
+  const { billed_afterwards: isBilled, ...decided } = toJson<Account, typeof accountFields>(accountFields, account);
   return {
     email: account.email,
     kind: members.length > 0 || account.email.endsWith(".invalid") ? "team" : "account",
     ...(account.holder === "claimed" && { verified: false }),
     name: account.name ?? null,
     status: account.disabledAt === undefined ? "active" : "archived",
-    allowed_models: account.allowedModels ?? null,
-    free_tokens_per_day: account.freeTokensPerDay ?? null,
-    ...toLimitsJson(account),
+    ...decided,
     budget_usd: budget === undefined ? null : formatUsd(budget.limitNanodollars),
     budget_period: budget?.period ?? null,
-    ...(account.isBilledAfterwards && { billed_afterwards: true }),
+    ...(isBilled && { billed_afterwards: true }),
     ...(members.length > 0 && { people: members.map(({ email, role }) => ({ email, role })) }),
   };
 }

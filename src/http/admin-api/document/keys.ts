@@ -5,17 +5,21 @@ import {
   type ApiKey,
   checkKeyFields,
   createServiceAccount,
+  expiryField,
   findServiceAccounts,
+  keyFields,
   listServiceAccounts,
   listUsableKeys,
+  readKeyFields,
+  readNewKeyFields,
   type ServiceAccount,
+  toKeyFieldsJson,
 } from "../../../keys/index.ts";
+import { bodyFields } from "../../../lib/fields.ts";
 import { expectManagedKeys } from "../../../tenants/index.ts";
 import type { HttpDeps } from "../../deps.ts";
-import { Email, keyFields, Period } from "../../forms/read-fields.ts";
-import { toKeyFieldsJson } from "../../forms/serializers.ts";
+import { Email } from "../../forms/read-fields.ts";
 import { invalid, toSecondsOrNull } from "../lists.ts";
-import { readKeyChanges, readKeyLimits } from "../project-keys.ts";
 import { toBody, toBudget, withPlannedIds } from "./account-fields.ts";
 import {
   closed,
@@ -39,9 +43,7 @@ const KeyEntry = Type.Object(
     name: { ...DisplayName, description: "Identifies the key if `id` is absent or does not exist" },
     status: Type.Optional(Type.Union([Type.Literal("active"), Type.Literal("revoked")])),
     service_account: optional({ ...Text(200), description: "The name of the service account whose key it is" }),
-    expires_at: optional(Type.Integer({ minimum: 1, maximum: 10_000_000_000, description: "Seconds since 1970" })),
-    ...keyFields,
-    budget_period: optional(Period),
+    ...bodyFields({ ...expiryField, ...keyFields }),
   },
   closed,
 );
@@ -132,10 +134,7 @@ async function planKeys(planning: Planning, value: readonly KeyEntry[]): Promise
       // A key that has ended since it was exported is not made again.
       if (others.expires_at != null && others.expires_at * 1000 <= now()) continue;
       const { name: _, ...fields } = diff({}, { ...target, service_account: service });
-      const limits = readKeyLimits(
-        toBody(target, { ...fields, name: { before: null, after: name } }) as { name: string },
-        now(),
-      );
+      const limits = readNewKeyFields(toBody(target, fields), now());
       checkKeyFields({ name, ...limits }, now());
       steps.push({
         ...common,
@@ -160,7 +159,8 @@ async function planKeys(planning: Planning, value: readonly KeyEntry[]): Promise
     const fields = diff(current, target);
     if (isSame(fields)) continue;
     await expectManagedKeys(store, admin, key.accountId);
-    const changes = readKeyChanges(toBody(target, fields), now());
+    const body = toBody(target, fields);
+    const changes = { name: body.name, ...readKeyFields(body, now()) };
     steps.push({
       ...common,
       action: "change",

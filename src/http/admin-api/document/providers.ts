@@ -1,8 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
 import { Type } from "@sinclair/typebox";
-import { GatewayError, optional, quoteValue } from "../../../contract/index.ts";
+import { GatewayError, quoteValue } from "../../../contract/index.ts";
+import { bodyFields } from "../../../lib/fields.ts";
 import { readJson } from "../../../lib/json.ts";
-import { checkManifest } from "../../../providers/index.ts";
+import { checkManifest, providerFields, toProviderJson } from "../../../providers/index.ts";
 import { invalid } from "../lists.ts";
 import { closed, diff, expectOnce, isSame, Status, Text } from "./plan-entries.ts";
 import { defineSection, type Step } from "./section.ts";
@@ -14,12 +15,7 @@ const ProviderEntry = Type.Object(
     manifest: Type.Optional(
       Type.Unknown({ description: "For providers that are added here; keys are set separately" }),
     ),
-    enabled: Type.Optional(Type.Boolean()),
-    priority: optional(Type.Integer({ minimum: 0, maximum: 1000 })),
-    weight: optional(Type.Integer({ minimum: 0, maximum: 1000 })),
-    uses_stored_keys: Type.Optional(
-      Type.Boolean({ description: "Stored keys are used instead of those of the environment; default `false`" }),
-    ),
+    ...bodyFields(providerFields),
   },
   closed,
 );
@@ -31,14 +27,11 @@ export const providers = defineSection({
   read: (deps) =>
     [...deps.providers.settings.rows.values()]
       .filter(({ isRemoved }) => !isRemoved)
-      .map(({ name, manifest, isEnabled, priority, weight, usesStoredKeys }) => ({
-        name,
-        ...(manifest !== undefined && { manifest: readJson(manifest, "file") }),
-        enabled: isEnabled,
-        priority: priority ?? null,
-        weight: weight ?? null,
-        ...(usesStoredKeys && { uses_stored_keys: true }),
-      })),
+      .map(({ name, manifest, ...row }) => {
+        const { uses_stored_keys: isStored, ...order } = toProviderJson(row);
+        const text = manifest === undefined ? {} : { manifest: readJson(manifest, "file") };
+        return { name, ...text, ...order, ...(isStored && { uses_stored_keys: true }) };
+      }),
   plan({ deps, admin, providers: planned }, entries) {
     const { actions, settings } = deps.providers;
     expectOnce(
@@ -64,13 +57,7 @@ export const providers = defineSection({
       if (manifest === undefined && !isKnown && !isThere) {
         throw invalid("providers", `No provider is called ${quoteValue(name)}; add it by a manifest`);
       }
-      const current = {
-        enabled: row?.isEnabled ?? true,
-        priority: row?.priority ?? null,
-        weight: row?.weight ?? null,
-        uses_stored_keys: row?.usesStoredKeys ?? false,
-      };
-      const orderFields = diff(isThere ? current : { enabled: true, uses_stored_keys: false }, order);
+      const orderFields = diff(isThere ? toProviderJson(row) : { enabled: true, uses_stored_keys: false }, order);
       const fields = { ...orderFields, ...(isReplaced && { manifest: { before, after: manifest } }) };
       if (!isNew && isSame(fields)) continue;
       steps.push({
@@ -80,8 +67,7 @@ export const providers = defineSection({
         async run() {
           if (isNew) await actions.add(admin, name, manifest);
           if (isReplaced) await actions.replaceManifest(admin, name, manifest);
-          const { uses_stored_keys: usesStoredKeys, ...others } = order;
-          if (!isSame(orderFields)) await actions.set(admin.accountId, name, { ...others, usesStoredKeys });
+          if (!isSame(orderFields)) await actions.set(admin.accountId, name, order);
         },
       });
     }
