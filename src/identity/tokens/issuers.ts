@@ -315,7 +315,11 @@ export class TokenIssuers {
   /** Adds an issuer. @throws {GatewayError} As {@link TokenIssuers.write}. */
   async add(by: Administrator, fields: object, now: number): Promise<TokenIssuer> {
     const added = readIssuer("", fields);
-    return findIssuer(await this.write(by, (present) => [...present, added], now), added.issuer);
+    const update = (present: readonly TokenIssuer[]) => {
+      if (!present.some(({ issuer }) => issuer === added.issuer)) return [...present, added];
+      throw new GatewayError("conflict", `The issuer ${added.issuer} already exists`, { param: "issuer" });
+    };
+    return findIssuer(await this.write(by, update, now), added.issuer);
   }
 
   /** Changes fields of an issuer; `null` removes one. @throws {GatewayError} As {@link TokenIssuers.write}. */
