@@ -35,8 +35,11 @@ export interface GatewayOptions {
   isOwnerSignedIn?: boolean | undefined;
   /** Whether it need not be ready, only serve; default false. */
   isUnready?: boolean | undefined;
-  /** Whether the test measures its CPU time, so that it optimizes its code as that of a user does; default false. */
-  isMeasured?: boolean | undefined;
+  /**
+   * Whether its engine has the settings that it has with a user, because the test measures its CPU time or looks at them;
+   * default false.
+   */
+  isEngineOwn?: boolean | undefined;
 }
 
 /** What a command said. */
@@ -88,14 +91,14 @@ export function commandLine(): string[] {
 
 /** Starts a gateway on a free loopback port and waits until it is ready. Limits are set wide unless `env` says otherwise. */
 export async function startGateway(options: GatewayOptions = {}): Promise<Gateway> {
-  const { env = {}, home, isUnready = false, isMeasured = false } = options;
+  const { env = {}, home, isUnready = false, isEngineOwn = false } = options;
   const prepared = home === undefined ? await prepareHome(options) : undefined;
   const start = async (port: string) => {
-    if (prepared === undefined) return await startOnPort(port, env, { home, isUnready, isMeasured });
+    if (prepared === undefined) return await startOnPort(port, env, { home, isUnready, isEngineOwn });
     const copy = newHome();
     cpSync(prepared.home, copy, { recursive: true });
     const { stdout: firstStdout, ownerSession } = prepared;
-    return await startOnPort(port, env, { home: copy, isUnready, isMeasured, isOwn: true, firstStdout, ownerSession });
+    return await startOnPort(port, env, { home: copy, isUnready, isEngineOwn, isOwn: true, firstStdout, ownerSession });
   };
   const gateway = await tryPorts(env.PORT, start);
   if (options.isFunded === true && prepared === undefined) await fillWallet(gateway);
@@ -225,7 +228,7 @@ const newHome = () => mkdtempSync(join(tmpdir(), "modelgate-test-"));
 interface Start {
   readonly home?: string | undefined;
   readonly isUnready?: boolean;
-  readonly isMeasured?: boolean;
+  readonly isEngineOwn?: boolean;
   /** Whether the home that is given was made for this gateway alone, and goes with it. */
   readonly isOwn?: boolean;
   /** What an earlier first start on the home printed. */
@@ -234,7 +237,7 @@ interface Start {
 }
 
 async function startOnPort(port: string, env: Record<string, string>, start: Start): Promise<Gateway> {
-  const { home: given, isUnready = false, isMeasured = false, isOwn = given === undefined } = start;
+  const { home: given, isUnready = false, isEngineOwn = false, isOwn = given === undefined } = start;
   const home = given ?? newHome();
   const environment: Record<string, string> = {
     PATH: process.env.PATH ?? "",
@@ -246,7 +249,7 @@ async function startOnPort(port: string, env: Record<string, string>, start: Sta
     REQUESTS_PER_MINUTE: "1000000",
     TOKENS_PER_MINUTE: "1000000000",
     FREE_TOKENS_PER_DAY: "1000000000",
-    ...(!isMeasured && runOptimization),
+    ...(!isEngineOwn && runOptimization),
     ...env,
   };
   const child = Bun.spawn([...commandLine(), "serve"], { cwd: home, env: environment, stdout: "pipe", stderr: "pipe" });
