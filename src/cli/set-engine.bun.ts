@@ -1,7 +1,7 @@
 import { getSelfCommand } from "./lib/process.bun.ts";
 
 /** Settings of a process that serves. Bun reads them from its environment before a program starts; an operator's own values stay. */
-const settings: Readonly<Record<string, string>> = {
+export const engineSettings: Readonly<Record<string, string>> = {
   /** Bun's `fetch` runs 256 requests at once by default; this is its maximum. */
   BUN_CONFIG_MAX_HTTP_REQUESTS: "65535",
   /**
@@ -26,9 +26,9 @@ export function setEngine(): void {
   const { argv, execArgv, execPath, env } = process;
   if (argv[2] !== "serve" || execArgv.length > 0) return;
   if (process.execve === undefined || process.platform === "win32") return;
-  if (Object.keys(settings).every((name) => env[name] !== undefined)) return;
+  if (Object.keys(engineSettings).every((name) => env[name] !== undefined)) return;
   try {
-    process.execve(execPath, getSelfCommand(argv.slice(2)), { ...settings, ...env });
+    process.execve(execPath, getSelfCommand(argv.slice(2)), { ...engineSettings, ...env });
   } catch {
     // Where `execve` is not allowed, the defaults stay.
   }

@@ -1,10 +1,17 @@
 import { afterAll, beforeAll, expect } from "bun:test";
 import type { Browser, BrowserContextOptions, Cookie, Download, Page } from "playwright-core";
-import { type Gateway, ownerEmail, startGateway } from "../support/gateway.ts";
+import {
+  firstPassword,
+  type Gateway,
+  ownerEmail,
+  ownerPassword,
+  replaceFirstPassword,
+  startGateway,
+} from "../support/gateway.ts";
 import { until } from "../support/until.ts";
 import { openBrowser, openTab, type WatchedTab } from "./chromium.ts";
 
-export const ownPassword = "correct horse battery";
+export const ownPassword = ownerPassword;
 
 /** A gateway in sandbox mode and a browser, for the tests of one file. */
 export interface Dashboard {
@@ -19,7 +26,7 @@ export function useDashboard(env: Record<string, string> = {}): Dashboard {
   const shared = {} as Dashboard;
   let cleared: WatchedTab | undefined;
   beforeAll(async () => {
-    shared.gateway = await startGateway({ env: { SANDBOX: "on", ...env } });
+    shared.gateway = await startGateway({ env: { SANDBOX: "on", ...env }, isOwnerSignedIn: true });
     shared.browser = await openBrowser();
     let visits = 0;
     shared.visit = async (work, options = {}) => {
@@ -50,13 +57,6 @@ export function useDashboard(env: Record<string, string> = {}): Dashboard {
     await shared.gateway?.stop();
   });
   return shared;
-}
-
-/** The password that the first start printed. */
-function firstPassword({ firstStdout }: Gateway): string {
-  const [, password] = /Sign in {2,}\S+ with (\S+)/.exec(firstStdout()) ?? [];
-  if (password === undefined) throw new Error(`The start printed no password:\n${firstStdout()}`);
-  return password;
 }
 
 /** Creates an account that signs in with this email and `ownPassword`. */
@@ -148,14 +148,9 @@ export async function downloadedText(download: Download): Promise<string> {
 /** Signs in as the owner for the first time and changes the password, without the forms and their page loads. */
 export async function signInFirst(page: Page, gateway: Gateway): Promise<void> {
   const context = page.context();
-  const currentPassword = firstPassword(gateway);
-  const post = async (path: string, data: object) => {
-    const headers = { origin: gateway.origin };
-    const response = await context.request.post(`${gateway.origin}/api/auth/${path}`, { headers, data });
-    if (!response.ok()) throw new Error(`${path} is answered with ${response.status()}: ${await response.text()}`);
-  };
-  await post("sign-in/email", { email: ownerEmail, password: currentPassword });
-  await post("change-password", { currentPassword, newPassword: ownPassword });
+  const session = gateway.ownerSession ?? (await replaceFirstPassword(gateway));
+  const at = session.indexOf("=");
+  await context.addCookies([{ name: session.slice(0, at), value: session.slice(at + 1), url: gateway.origin }]);
   sessions.set(ownerEmail, await context.cookies());
   await page.goto("/");
   await seeFirstPage(page);

@@ -39,11 +39,11 @@ beforeAll(async () => {
   if (whyNoSoak !== undefined) return;
   provider = await startSoakProvider();
   const env = { OPENAI_API_KEY: "upstream-key", OPENAI_BASE_URL: provider.baseUrl, LOG_LEVEL: "error", ...probed };
-  gateways.embedded.push(await startGateway({ isMeasured: true, env }));
+  gateways.embedded.push(await startGateway({ isEngineOwn: true, env }));
   if (whyNoPair !== undefined) return;
   const { url } = await startRedis();
   const shared = { ...env, REDIS_URL: url, DATABASE_URL: await newDatabase() };
-  for (let i = 0; i < 2; i++) gateways.pair.push(await startGateway({ home, isMeasured: true, env: shared }));
+  for (let i = 0; i < 2; i++) gateways.pair.push(await startGateway({ home, isEngineOwn: true, env: shared }));
 });
 
 afterAll(async () => {

@@ -1,13 +1,20 @@
 import { afterAll, expect, test } from "bun:test";
 import { statSync } from "node:fs";
 import { join } from "node:path";
-import { type Gateway, ownerEmail, startGateway } from "./gateway.ts";
+import {
+  firstPassword,
+  type Gateway,
+  ownerEmail,
+  ownerPassword,
+  replaceFirstPassword,
+  startGateway,
+} from "./gateway.ts";
 import { runFolder } from "./run-folder.ts";
 
 const started: Gateway[] = [];
 afterAll(() => Promise.all(started.map((gateway) => gateway.stop())));
 
-async function start(options: { isFunded?: boolean }): Promise<Gateway> {
+async function start(options: { isFunded?: boolean; isOwnerSignedIn?: boolean }): Promise<Gateway> {
   const gateway = await startGateway(options);
   started.push(gateway);
   return gateway;
@@ -16,8 +23,8 @@ async function start(options: { isFunded?: boolean }): Promise<Gateway> {
 const balanceOf = async (gateway: Gateway) =>
   (await gateway.cli<{ balance_usd: string }>("wallet", "show", ownerEmail)).balance_usd;
 
-async function signIn({ origin, firstStdout }: Gateway): Promise<number> {
-  const [, password] = /Sign in {2,}\S+ with (\S+)/.exec(firstStdout()) ?? [];
+async function signIn(gateway: Gateway, password = firstPassword(gateway)): Promise<number> {
+  const { origin } = gateway;
   const response = await fetch(`${origin}/api/auth/sign-in/email`, {
     method: "POST",
     headers: { origin, "content-type": "application/json" },
@@ -44,4 +51,13 @@ test("gateways of a run begin with copies of the home of one first start, and on
   const isFirst = ({ stdout }: Gateway) => stdout().includes("shown only once");
   // A file that runs by itself has no run to share a home with.
   expect([isFirst(later), isFirst(own)]).toEqual([runFolder === undefined, true]);
+});
+
+test("a gateway of a run begins with a session of an owner who has replaced the first password, where the test says so", async () => {
+  const [both, plain] = [await start({ isFunded: true, isOwnerSignedIn: true }), await start({})];
+  expect([both.ownerSession === undefined, plain.ownerSession]).toEqual([runFolder === undefined, undefined]);
+  const cookie = both.ownerSession ?? (await replaceFirstPassword(both));
+  expect((await fetch(`${both.origin}/dashboard/api/me`, { headers: { cookie } })).status).toBe(200);
+  expect([await signIn(both, ownerPassword), await signIn(both), await signIn(plain)]).toEqual([200, 401, 200]);
+  expect(await balanceOf(both)).toBe("1000");
 });

@@ -28,10 +28,18 @@ export interface GatewayOptions {
   home?: string | undefined;
   /** Whether the wallet of its key's account is filled as by {@link fillWallet}; default false. */
   isFunded?: boolean | undefined;
+  /**
+   * Whether the owner has a session and a password of their own, where the home is a copy; default false. `gateway.ownerSession`
+   * says whether it is so.
+   */
+  isOwnerSignedIn?: boolean | undefined;
   /** Whether it need not be ready, only serve; default false. */
   isUnready?: boolean | undefined;
-  /** Whether the test measures its CPU time, so that it optimizes its code as that of a user does; default false. */
-  isMeasured?: boolean | undefined;
+  /**
+   * Whether its engine has the settings that it has with a user, because the test measures its CPU time or looks at them;
+   * default false.
+   */
+  isEngineOwn?: boolean | undefined;
 }
 
 /** What a command said. */
@@ -58,6 +66,8 @@ export interface Gateway {
   stderr(): string;
   /** What the first start on its home printed, with the owner's password. */
   firstStdout(): string;
+  /** The cookie of a session of the owner, such as `session=…`, whose password is {@link ownerPassword}; see `isOwnerSignedIn`. */
+  ownerSession: string | undefined;
   /** Asks a path below the base URL with the gateway's key; a header given as "" is left out. */
   ask(path: string, init?: RequestInit): Promise<Response>;
   /** POSTs JSON with the key. */
@@ -81,14 +91,14 @@ export function commandLine(): string[] {
 
 /** Starts a gateway on a free loopback port and waits until it is ready. Limits are set wide unless `env` says otherwise. */
 export async function startGateway(options: GatewayOptions = {}): Promise<Gateway> {
-  const { env = {}, home, isUnready = false, isMeasured = false } = options;
+  const { env = {}, home, isUnready = false, isEngineOwn = false } = options;
   const prepared = home === undefined ? await prepareHome(options) : undefined;
   const start = async (port: string) => {
-    if (prepared === undefined) return await startOnPort(port, env, { home, isUnready, isMeasured });
+    if (prepared === undefined) return await startOnPort(port, env, { home, isUnready, isEngineOwn });
     const copy = newHome();
     cpSync(prepared.home, copy, { recursive: true });
-    const start = { home: copy, isUnready, isMeasured, isOwn: true, firstStdout: prepared.stdout };
-    return await startOnPort(port, env, start);
+    const { stdout: firstStdout, ownerSession } = prepared;
+    return await startOnPort(port, env, { home: copy, isUnready, isEngineOwn, isOwn: true, firstStdout, ownerSession });
   };
   const gateway = await tryPorts(env.PORT, start);
   if (options.isFunded === true && prepared === undefined) await fillWallet(gateway);
@@ -117,9 +127,9 @@ const firstStartSettings = ["MODELGATE_HOME", "MODELGATE_BOOTSTRAP_KEY", "DATABA
 async function prepareHome({
   env = {},
   isFunded = false,
-}: GatewayOptions): Promise<{ home: string; stdout: string } | undefined> {
+  isOwnerSignedIn = false,
+}: GatewayOptions): Promise<PreparedHome | undefined> {
   if (runFolder === undefined || firstStartSettings.some((name) => name in env)) return undefined;
-  const homeOf = (folder: string) => join(folder, "home");
   const empty = await prepareOnce(
     "first-start",
     async (folder) => {
@@ -132,13 +142,49 @@ async function prepareHome({
     runFolder,
   );
   if (empty.folder === undefined) throw new Error(empty.missing);
-  const stdout = readFileSync(join(empty.folder, "stdout"), "utf8");
-  if (!isFunded) return { home: homeOf(empty.folder), stdout };
-  const funded = await prepareOnce(
-    "first-start-funded",
+  let prepared: PreparedHome = {
+    home: homeOf(empty.folder),
+    stdout: readFileSync(join(empty.folder, "stdout"), "utf8"),
+  };
+  if (isOwnerSignedIn) prepared = await prepareSignedIn(prepared, runFolder);
+  return isFunded ? await prepareFunded(prepared, runFolder) : prepared;
+}
+
+const homeOf = (folder: string) => join(folder, "home");
+
+/** A home that gateways of a run are given copies of. */
+interface PreparedHome {
+  readonly home: string;
+  /** What its first start printed. */
+  readonly stdout: string;
+  readonly ownerSession?: string;
+}
+
+/** Signs its owner in and replaces the first password: three hashes, which are slow on purpose, and the first calls of a start. */
+async function prepareSignedIn(from: PreparedHome, parent: string): Promise<PreparedHome> {
+  const { folder, missing } = await prepareOnce(
+    "first-start-signed-in",
     async (folder) => {
       const home = homeOf(folder);
-      cpSync(homeOf(empty.folder), home, { recursive: true });
+      cpSync(from.home, home, { recursive: true });
+      const start = (port: string) => startOnPort(port, {}, { home, firstStdout: from.stdout });
+      const gateway = await tryPorts(undefined, start);
+      await Bun.write(join(folder, "session"), await replaceFirstPassword(gateway));
+      await gateway.stop();
+      return undefined;
+    },
+    parent,
+  );
+  if (folder === undefined) throw new Error(missing);
+  return { ...from, home: homeOf(folder), ownerSession: readFileSync(join(folder, "session"), "utf8") };
+}
+
+async function prepareFunded(from: PreparedHome, parent: string): Promise<PreparedHome> {
+  const { folder, missing } = await prepareOnce(
+    from.ownerSession === undefined ? "first-start-funded" : "first-start-signed-in-funded",
+    async (folder) => {
+      const home = homeOf(folder);
+      cpSync(from.home, home, { recursive: true });
       const { code, stderr } = await runCommand(credit(fullUsd), {
         HOME: home,
         MODELGATE_HOME: home,
@@ -146,10 +192,35 @@ async function prepareHome({
       });
       return code === 0 ? undefined : stderr;
     },
-    runFolder,
+    parent,
   );
-  if (funded.folder === undefined) throw new Error(funded.missing);
-  return { home: homeOf(funded.folder), stdout };
+  if (folder === undefined) throw new Error(missing);
+  return { ...from, home: homeOf(folder) };
+}
+
+/** The password that the owner chooses in place of the first one. */
+export const ownerPassword = "correct horse battery";
+
+/** The password that the first start printed. */
+export function firstPassword({ firstStdout }: Pick<Gateway, "firstStdout">): string {
+  const [, password] = /Sign in {2,}\S+ with (\S+)/.exec(firstStdout()) ?? [];
+  if (password === undefined) throw new Error(`The start printed no password:\n${firstStdout()}`);
+  return password;
+}
+
+/** Signs the owner in for the first time, by HTTP, and replaces the password. Returns the cookie of the session. */
+export async function replaceFirstPassword(gateway: Pick<Gateway, "firstStdout" | "origin">): Promise<string> {
+  const { origin } = gateway;
+  const currentPassword = firstPassword(gateway);
+  const post = async (path: string, body: object, cookie = "") => {
+    const headers = { origin, "content-type": "application/json", cookie };
+    const response = await fetch(`${origin}/api/auth/${path}`, { method: "POST", headers, body: JSON.stringify(body) });
+    if (!response.ok) throw new Error(`${path} is answered with ${response.status}: ${await response.text()}`);
+    return response.headers.getSetCookie()[0]?.split(";")[0] ?? "";
+  };
+  const session = await post("sign-in/email", { email: ownerEmail, password: currentPassword });
+  const replaced = await post("change-password", { currentPassword, newPassword: ownerPassword }, session);
+  return replaced || session;
 }
 
 const newHome = () => mkdtempSync(join(tmpdir(), "modelgate-test-"));
@@ -157,18 +228,16 @@ const newHome = () => mkdtempSync(join(tmpdir(), "modelgate-test-"));
 interface Start {
   readonly home?: string | undefined;
   readonly isUnready?: boolean;
-  readonly isMeasured?: boolean;
+  readonly isEngineOwn?: boolean;
   /** Whether the home that is given was made for this gateway alone, and goes with it. */
   readonly isOwn?: boolean;
   /** What an earlier first start on the home printed. */
   readonly firstStdout?: string;
+  readonly ownerSession?: string | undefined;
 }
 
-async function startOnPort(
-  port: string,
-  env: Record<string, string>,
-  { home: given, isUnready = false, isMeasured = false, isOwn = given === undefined, firstStdout }: Start,
-): Promise<Gateway> {
+async function startOnPort(port: string, env: Record<string, string>, start: Start): Promise<Gateway> {
+  const { home: given, isUnready = false, isEngineOwn = false, isOwn = given === undefined } = start;
   const home = given ?? newHome();
   const environment: Record<string, string> = {
     PATH: process.env.PATH ?? "",
@@ -180,7 +249,7 @@ async function startOnPort(
     REQUESTS_PER_MINUTE: "1000000",
     TOKENS_PER_MINUTE: "1000000000",
     FREE_TOKENS_PER_DAY: "1000000000",
-    ...(!isMeasured && runOptimization),
+    ...(!isEngineOwn && runOptimization),
     ...env,
   };
   const child = Bun.spawn([...commandLine(), "serve"], { cwd: home, env: environment, stdout: "pipe", stderr: "pipe" });
@@ -219,7 +288,8 @@ async function startOnPort(
     ended: child.exited,
     stdout,
     stderr,
-    firstStdout: () => firstStdout ?? stdout(),
+    firstStdout: () => start.firstStdout ?? stdout(),
+    ownerSession: start.ownerSession,
     ask,
     post: (path, body, headers = {}) =>
       ask(path, {

@@ -48,7 +48,7 @@ export async function startHostileBench(freeTokens = "0"): Promise<HostileBench>
   );
   const stallPort = await freePort();
   const gateway = await startGateway({
-    isMeasured: true,
+    isEngineOwn: true,
     env: { ...env, ...stallProbed(stallPort), FREE_TOKENS_PER_DAY: freeTokens, LOG_LEVEL: "error" },
   });
   const probe = new Worker(new URL("./probe.ts", import.meta.url).href);

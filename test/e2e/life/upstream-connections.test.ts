@@ -25,7 +25,11 @@ afterEach(async () => {
 });
 
 async function start(env: Record<string, string>): Promise<Gateway> {
-  const gateway = await startGateway({ env: { OPENAI_API_KEY: "sk-upstream", ...env }, isFunded: true });
+  const gateway = await startGateway({
+    env: { OPENAI_API_KEY: "sk-upstream", ...env },
+    isFunded: true,
+    isEngineOwn: true,
+  });
   toStop.push(() => gateway.stop());
   return gateway;
 }
@@ -69,7 +73,7 @@ test.skipIf(whyNot !== undefined).each([
   ["is the highest by itself", {}, "65535"],
   ["is what the operator wants", { [limit]: "500" }, "500"],
 ])("how many requests a gateway sends at once %s, in the process that was started", async (_, env, value) => {
-  const gateway = await startGateway({ env: env as Record<string, string> });
+  const gateway = await startGateway({ env: env as Record<string, string>, isEngineOwn: true });
   try {
     const environment = readFileSync(`/proc/${gateway.pid}/environ`, "utf8").split("\0");
     expect(environment.filter((line) => line.startsWith(limit))).toEqual([`${limit}=${value}`]);
@@ -81,7 +85,7 @@ test.skipIf(whyNot !== undefined).each([
 test.skipIf(whyNot !== undefined)(
   "a gateway sets its engine before it starts, but for what the operator has set",
   async () => {
-    const gateway = await startGateway({ env: { BUN_GC_TIMER_INTERVAL: "2000" } });
+    const gateway = await startGateway({ env: { BUN_GC_TIMER_INTERVAL: "2000" }, isEngineOwn: true });
     try {
       const lines = new Set(readFileSync(`/proc/${gateway.pid}/environ`, "utf8").split("\0"));
       for (const line of [

@@ -23,7 +23,7 @@ describe.skipIf(!isLong)("twice as many calls as can be served, which come whate
         TOKENS_PER_MINUTE: "9007199254740991",
         REQUESTS_PER_MINUTE: "1000000000",
       },
-      isMeasured: true,
+      isEngineOwn: true,
     });
     await fillWallet(gateway, "1000000.00");
     // Of many turns, so that a call costs the gateway many times what it costs to send it.

@@ -16,7 +16,7 @@ const owners = accountIds.map((id, index) => ({ id, email: `large-${index}@examp
 
 test("a document of 9000 budgets that are there is compared in no long turn of the event loop", async () => {
   const stallPort = await freePort();
-  const gateway = await startGateway({ isMeasured: true, env: { ...stallProbed(stallPort), OVERLOAD_LAG_MS: "0" } });
+  const gateway = await startGateway({ isEngineOwn: true, env: { ...stallProbed(stallPort), OVERLOAD_LAG_MS: "0" } });
   try {
     const store = await openStore({ file: getDatabaseFile(gateway) });
     const fields = { name: "large", scopes: ["accounts:write"] };

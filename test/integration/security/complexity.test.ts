@@ -53,7 +53,7 @@ beforeAll(async () => {
     [`${name}_BASE_URL`, `http://127.0.0.1:${provider.port}`],
   ]);
   gateway = await startGateway({
-    isMeasured: true,
+    isEngineOwn: true,
     env: { ...Object.fromEntries(keys), ...stallProbed(stallPort), LOG_LEVEL: "error", OVERLOAD_LAG_MS: "0" },
   });
   await fillWallet(gateway, "100000.00");
