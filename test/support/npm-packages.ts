@@ -1,4 +1,5 @@
 import { mkdirSync } from "node:fs";
+import { join } from "node:path";
 import { type Prepared, prepareOnce, runStep } from "./prepare-once.ts";
 
 /**
@@ -8,7 +9,8 @@ import { type Prepared, prepareOnce, runStep } from "./prepare-once.ts";
 export function prepareNpmPackages(name: string, ...packages: string[]): Promise<Prepared> {
   return prepareOnce(`${name}-${packages.join("-")}`, async (folder) => {
     mkdirSync(folder, { recursive: true });
-    const options = ["--no-audit", "--no-fund", "--no-save", "--ignore-scripts", "--fetch-retries", "1"];
-    return await runStep(["npm", "install", "--prefix", folder, ...options, ...packages], folder);
+    await Bun.write(join(folder, "package.json"), "{}");
+    // In a third of the time of npm.
+    return await runStep([process.execPath, "add", "--ignore-scripts", "--no-save", ...packages], folder);
   });
 }

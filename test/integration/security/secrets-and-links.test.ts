@@ -252,6 +252,7 @@ function toPath(path: string): string {
     [/\/rate_limits\/:rate_limit_id/, "/rate_limits/all"],
     [/\/markups\/:markup_id/, "/markups/unknown"],
     [/\/policies\/:policy_id/, "/policies/unknown"],
+    [/\/jwt_issuers\/:issuer/, "/jwt_issuers/unknown"],
     [/\/alerts\/channels\/:channel_id/, "/alerts/channels/unknown"],
     [/\/metric_rules\/:metric_rule_id/, "/metric_rules/unknown"],
     [/\/reroutes\/:reroute_id/, "/reroutes/unknown"],
