@@ -12,7 +12,7 @@ export const lateOptimization: Readonly<Record<string, string>> = {
   BUN_JSC_thresholdForOptimizeSoon: "10000",
   BUN_JSC_thresholdForFTLOptimizeAfterWarmUp: "1000000",
   /** Nor is what runs once while a program starts compiled at all: a tenth of the CPU of a start. */
-  BUN_JSC_startupJITDeferralScale: "4",
+  BUN_JSC_startupJITDeferralScale: "8",
   /** Small heaps are marked by one thread, rather than by one that wakes others. */
   BUN_JSC_numberOfGCMarkers: "1",
 };

@@ -92,6 +92,7 @@ test.skipIf(whyNot !== undefined)(
         "MIMALLOC_PURGE_HOLES_MIN_INTERVAL=10000",
         "BUN_GC_TIMER_INTERVAL=2000",
         "BUN_JSC_thresholdForFTLOptimizeAfterWarmUp=1000000",
+        "BUN_JSC_startupJITDeferralScale=8",
       ]) {
         expect(lines).toContain(line);
       }
