@@ -38,6 +38,7 @@ export function toTurnOrder(messages: readonly Message[], order: TurnOrder, take
   if (order === "any") return messages;
   const isStrict = order === "strict";
   const turns: Message[] = [];
+  const joint = new Set<Message>();
   for (const message of messages) {
     if (isStrict && isEmptyAnswer(message)) continue;
     const last = turns.at(-1);
@@ -48,7 +49,7 @@ export function toTurnOrder(messages: readonly Message[], order: TurnOrder, take
     if (isStrict && turn.role === "assistant" && isFirst) turns.push({ role: "user", content: openingText });
     const isSame = last !== undefined && (last.role === turn.role || (isSystem(last) && isSystem(turn)));
     const isJoined = isSystem(turn) || (isStrict && turn.role === "user");
-    if (isSame && isJoined) turns[turns.length - 1] = joined(last, turn);
+    if (isSame && isJoined) turns[turns.length - 1] = join(last, turn, joint);
     else turns.push(turn);
   }
   const last = turns.at(-1);
@@ -65,11 +66,22 @@ function isEmptyAnswer({ role, content, tool_calls: calls }: Message): boolean {
   return role === "assistant" && !content?.length && !calls?.length;
 }
 
-/** Two messages in one. */
-function joined(first: Message, second: Message): Message {
+/**
+ * Two messages in one.
+ *
+ * @param joint Those that were made here of others. Their parts are added to, not copied: a request may have thousands of messages.
+ */
+function join(first: Message, second: Message, joint: Set<Message>): Message {
   const { content } = first;
-  const isText = typeof content === "string" && typeof second.content === "string";
-  return { ...first, content: isText ? `${content}\n\n${second.content}` : [...partsOf(first), ...partsOf(second)] };
+  if (typeof content === "string" && typeof second.content === "string")
+    return { ...first, content: `${content}\n\n${second.content}` };
+  const isJoint = joint.has(first) && Array.isArray(content);
+  const parts = isJoint ? content : [...partsOf(first)];
+  for (const part of partsOf(second)) parts.push(part);
+  if (isJoint) return first;
+  const made = { ...first, content: parts };
+  joint.add(made);
+  return made;
 }
 
 function partsOf({ content }: Message): ContentPart[] {

@@ -25,7 +25,7 @@ const triesMax = 5;
 /** Prints what was measured. */
 const showsFigures = process.env.COMPLEXITY_FIGURES !== undefined;
 /** Providers of the gateway. */
-const providers = ["OPENAI", "ANTHROPIC", "GEMINI", "GROQ", "SARVAM", "TOGETHER"];
+const providers = ["OPENAI", "ANTHROPIC", "GEMINI", "GROQ", "MISTRAL", "SARVAM", "TOGETHER"];
 
 let gateway: Gateway;
 let stallPort: number;

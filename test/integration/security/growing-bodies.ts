@@ -117,6 +117,16 @@ const chats: Readonly<Record<string, readonly [size: number, grow: (size: number
     500,
     (size) => ({ messages: list(size, (index) => ({ ...user(), role: index % 2 ? "assistant" : "user" })) }),
   ],
+  "messages of the user in parts": [
+    500,
+    (size) => ({ messages: list(size, () => user([{ type: "text", text: "Hello" }])) }),
+  ],
+  "instructions in parts": [
+    500,
+    (size) => ({
+      messages: [...list(size, () => ({ ...user([{ type: "text", text: "Be kind" }]), role: "system" })), user()],
+    }),
+  ],
   "parts of text": [1000, (size) => ({ messages: [user(list(size, () => ({ type: "text", text: "Hello" })))] })],
   pictures: [
     300,
@@ -349,6 +359,8 @@ const messages: Readonly<Record<string, readonly [size: number, grow: (size: num
 const chatModels = ["claude-sonnet-5", "gemini-3.5-flash", "gpt-5.6", "gpt-5.5-pro", "qwen/qwen3.8-27b"];
 /** The same dialect as those, with options of their own. */
 const otherChatModels = ["sarvam-105b", "Qwen/Qwen3.7-Max"];
+/** Its turns alternate. */
+const strictModel = "mistral/ministral-3b-2512";
 
 function form(fields: Readonly<Record<string, string>>, bytes = 1000, extra = 0): FormData {
   const data = new FormData();
@@ -490,9 +502,9 @@ export const axes: readonly Axis[] = [
     size,
     grow,
   })),
-  ...["messages", "calls of one message"].map((name) => {
+  ...["messages", "calls of one message", "messages of the user in parts", "instructions in parts"].map((name) => {
     const [size, grow] = chats[name] as (typeof chats)[string];
-    return { name, path: "/chat/completions", models: otherChatModels, size, grow };
+    return { name, path: "/chat/completions", models: [strictModel, ...otherChatModels], size, grow };
   }),
   ...Object.entries(schemas).flatMap(([name, [size, grow]]) => [
     {
