@@ -7,6 +7,7 @@ import { useAgentsGateway } from "../../support/agents-gateway.ts";
 import { ownerEmail } from "../../support/gateway.ts";
 import { ownerCookie } from "../../support/owner-cookie.ts";
 import { prepareMsMax } from "../../support/prepare-once.ts";
+import { until } from "../../support/until.ts";
 
 const shared = useAgentsGateway();
 let agents: Agents;
@@ -168,6 +169,9 @@ describe("Claude Code that a person has signed in", () => {
       const { id } = await budget("50");
       expect(await run()).toMatchObject({ code: 0, statuses: [200] });
       await gateway.cli("budget", "change", id, "--budget-usd", "0.000001");
+      // Another process changed it, which the gateway sees within half a second: Claude Code may ask before.
+      const question = { model: "claude-sonnet-4-6", max_tokens: 9, messages: [{ role: "user", content: "Hello" }] };
+      await until(async () => (await gateway.post("/messages", question)).status === 429);
       const refused = await run();
       expect(refused).toMatchObject({ code: 1, statuses: [429] });
       expect(refused.said).toContain("Monthly budget of this account reached: 0.000001 USD");
