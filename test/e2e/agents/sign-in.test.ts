@@ -171,7 +171,7 @@ describe("Claude Code that a person has signed in", () => {
       await gateway.cli("budget", "change", id, "--budget-usd", "0.000001");
       // Another process changed it, which the gateway sees within half a second: Claude Code may ask before.
       const question = { model: "claude-sonnet-4-6", max_tokens: 9, messages: [{ role: "user", content: "Hello" }] };
-      await until(async () => (await gateway.post("/messages", question)).status === 429);
+      await until(async () => (await gateway.post("/messages", question)).status !== 200);
       const refused = await run();
       expect(refused).toMatchObject({ code: 1, statuses: [429] });
       expect(refused.said).toContain("Monthly budget of this account reached: 0.000001 USD");
