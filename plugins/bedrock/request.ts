@@ -15,10 +15,10 @@ import { SchemaBudget } from "../../src/lib/json-schema.ts";
 import { countSystemMessages, limitMarks, readMark } from "../../src/protocols/cache-marks.ts";
 import { claudeThoughts, strictSchema } from "../../src/protocols/messages/outbound.ts";
 import { nearestEffort, toServiceTier } from "../../src/protocols/openai/request.ts";
+import { openingText } from "../../src/protocols/openai/turn-order.ts";
 import { warnOfLostMembers } from "../../src/protocols/supported-fields.ts";
 import { toWholeSchema } from "../../src/protocols/tool-schema.ts";
 import { getToolResults, readToolChoice, resultWithoutCall } from "../../src/protocols/tools.ts";
-import { openingText } from "../../src/protocols/turn-texts.ts";
 import { isClaude } from "./options.ts";
 
 type Warn = Call<unknown>["warn"];

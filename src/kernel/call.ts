@@ -613,7 +613,7 @@ export class Attempt implements Sender {
   hasResumed = false;
   /** Fields of the client's request that it left out or could not keep to, for the caller. */
   readonly ignored: Set<string>;
-  /** The provider was not sent the limit of the output, so that bounds nothing. The names that are shown are bounded, and money is not. */
+  /** The provider did not receive the limit of the output. Kept apart from `ignored`, which has a bounded number of names. */
   leavesOutLimit = false;
   hasSocket = false;
   /** The state of marks for the provider's cache. Written by its handler; the client's own are there from the beginning. */

@@ -1,13 +1,13 @@
 /**
- * Schemas of tools' arguments in the form that every provider takes: an object whose members are told at its root. MCP servers write
- * other forms, and OpenAI, Anthropic, Bedrock and Gemini refuse the whole request for one of them.
+ * Normalizes the JSON schemas of tools' arguments to an object whose `properties` are listed at its root. MCP servers use other forms,
+ * and OpenAI, Anthropic, Bedrock and Gemini reject the whole request for one of them.
  */
 import { isRecord } from "../lib/json.ts";
 import { resolvePointer } from "../lib/json-schema.ts";
 
-/** Keywords that say at the root, in the place of `properties`, which members there are. */
+/** Keywords that list alternatives. */
 const choiceKeywords = ["anyOf", "oneOf"] as const;
-/** Keywords that may not stand at the root of a schema. */
+/** Keywords that providers reject at the root of a schema. */
 const refusedKeywords: readonly string[] = [...choiceKeywords, "allOf", "$ref", "not", "enum", "const"];
 
 /** Schemas that one root may be made of. The members of others are left out. */
@@ -16,10 +16,10 @@ const partsMax = 500;
 const namedChoicesMax = 20;
 
 /**
- * The schema of a tool's arguments in the form that every provider takes: an object with `properties`. Clients may leave
- * `properties` out for a tool without parameters, and may tell the members in `$ref`, `allOf`, `anyOf` or `oneOf`: then they are told
- * at the root. Members of an alternative are optional, and the description says which of them belong together. The client checks the
- * arguments by its own schema, as it does with those of any model.
+ * Returns the schema of a tool's arguments in the form that every provider takes: an object with `properties`. Clients may leave
+ * `properties` out for a tool without parameters. Properties in `$ref`, `allOf`, `anyOf` or `oneOf` move to the root. Those of an
+ * alternative become optional, and the description lists which of them belong together. The client validates the arguments against
+ * its own schema, as it does for any model.
  *
  * @returns The schema itself where it is whole.
  *
@@ -37,7 +37,7 @@ export function toWholeSchema(schema: object | null | undefined): object {
   const { required: _, ...rest } = whole;
   return {
     ...rest,
-    // Arguments are always an object, also where the schema allows other types beside it.
+    // Arguments are always an object, even if the schema also allows other types.
     type: typeof type === "string" ? type : "object",
     properties: isRecord(properties) ? properties : {},
     ...(Array.isArray(required) && { required }),
@@ -45,8 +45,8 @@ export function toWholeSchema(schema: object | null | undefined): object {
 }
 
 /**
- * A function with the schema of its arguments made whole; itself where that is whole, or where it has none, which every
- * provider reads as no arguments.
+ * Returns a function with the schema of its arguments normalized, or the same function if nothing changes. Every provider takes a
+ * function without a schema as one without arguments.
  *
  * @example
  * withWholeSchema({ name: "now", parameters: { type: "object" } }).parameters; // => { type: "object", properties: {} }
@@ -57,25 +57,24 @@ export function withWholeSchema<Definition extends { parameters?: unknown; stric
   const { parameters, strict } = definition;
   if (!isRecord(parameters)) return definition;
   const schema = toWholeSchema(parameters);
-  if (schema === parameters) return definition;
-  // A strict schema has to require all members, which one of alternatives cannot.
-  const isLoosened = strict === true && isFolded(parameters);
-  return { ...definition, parameters: schema, ...(isLoosened && { strict: false }) };
+  return schema === parameters ? definition : { ...definition, parameters: schema, ...loosened(strict, parameters) };
 }
 
-/**
- * A tool of Anthropic's Messages whose `input_schema` is an object that tells its members at its root; itself where it is, or has
- * none.
- */
+/** Returns a tool of the Messages API with its `input_schema` normalized, or the same tool if providers take it as it is. */
 export function withWholeInput<Definition extends { input_schema?: unknown; strict?: unknown }>(
   tool: Definition,
 ): Definition {
-  const { input_schema: schema, strict } = tool;
+  const { input_schema: schema } = tool;
   if (!isRecord(schema) || (schema.type === "object" && !isFolded(schema))) return tool;
-  return { ...tool, input_schema: toWholeSchema(schema), ...(strict === true && { strict: false }) };
+  return { ...tool, input_schema: toWholeSchema(schema), ...loosened(tool.strict, schema) };
 }
 
-/** Whether a schema tells its members elsewhere than at its root, or says at the root what may not stand there. */
+/** A strict schema has to require all members, which one of alternatives cannot. */
+function loosened(strict: unknown, schema: Readonly<Record<string, unknown>>): { strict?: false } {
+  return strict === true && isFolded(schema) ? { strict: false } : {};
+}
+
+/** Whether a schema has a keyword at its root that providers reject. */
 function isFolded(schema: Readonly<Record<string, unknown>>): boolean {
   for (const keyword of refusedKeywords) if (schema[keyword] !== undefined) return true;
   return false;
@@ -118,7 +117,7 @@ class MemberReader {
   readonly properties = new Map<string, { depth: number; schemas: unknown[] }>();
   /** Members that are always needed. */
   readonly required = new Set<string>();
-  /** Sets of members of which one is needed beside those; empty where nothing is said. */
+  /** Alternative sets of required members, in addition to those; empty if no set is required. */
   choices: readonly (readonly string[])[] = [];
   /** There are no other members. */
   isClosed = false;
@@ -167,7 +166,7 @@ class MemberReader {
     if (isTold && others.every((names) => names.length > 0)) this.choices = others;
   }
 
-  /** The schema that a reference leads to; the schema itself where it is none. */
+  /** Resolves a reference. Returns any other schema as it is. */
   #follow(schema: unknown): unknown {
     return isRecord(schema) && typeof schema.$ref === "string" ? resolvePointer(this.#root, schema.$ref) : schema;
   }

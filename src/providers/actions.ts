@@ -174,7 +174,7 @@ export function providerActions(deps: ActionsDeps) {
   };
 }
 
-/** The columns of a provider of which nothing is set. */
+/** The columns of a provider without settings. */
 const unset = { enabled: 1, priority: null, weight: null, uses_stored_keys: null };
 const emptyRow = { ...unset, manifest: null, earlier_manifests: null, removed_at: null };
 

@@ -1,5 +1,4 @@
 import type { ContentPart, Message, Model } from "../../provider/index.ts";
-import { answerText, openingText } from "../turn-texts.ts";
 import type { ChatOptions } from "./request.ts";
 
 /**
@@ -7,6 +6,11 @@ import type { ChatOptions } from "./request.ts";
  * turns of the user and the model that alternate.
  */
 export type TurnOrder = "any" | "oneSystem" | "strict";
+
+/** The user's turn before a conversation that begins with an answer. */
+export const openingText = "Begin.";
+/** The answer between the results of tools and the user's next words. */
+const answerText = "Understood.";
 
 /** Models whose templates refuse other conversations, whoever serves them. Mistral's own API refuses them, too. */
 const strictModels = /(?:mi|mini|magi|code|dev)stral|pixtral|voxtral|mixtral|gemma/i;
@@ -23,8 +27,8 @@ export function turnOrderOf({ upstreamId }: Pick<Model, "upstreamId">, { systemR
  * behind the results of tools, answers that were cut off.
  *
  * - System messages at the beginning become one. A later one becomes the user's words, in its place.
- * - `strict`: the user is the first, and speaks in one message at a time; an answer stands between results of tools and the user's
- *   next words; no answer is empty. The user's and the model's messages that are added say as little as they can.
+ * - `strict`: the user is the first, and speaks in one message at a time; an answer is put between results of tools and the
+ *   user's next words; no answer is empty. Messages that are added are one word long.
  *
  * @param takesPrefix Whether the provider takes the mark of a last answer that the model is to go on with.
  * @returns The list itself where nothing changes.
