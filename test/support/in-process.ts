@@ -1,12 +1,13 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { builtIns, manifests, sandbox } from "../../plugins/index.ts";
+import { manifests, sandbox } from "../../plugins/index.ts";
 import { type App, type AppOptions, createApp } from "../../src/app.ts";
 import { readConfig } from "../../src/config/index.ts";
 import { openStore, type Store } from "../../src/db/index.ts";
 import { creditWallet } from "../../src/ledger/index.ts";
 import { createLog } from "../../src/observability/log.ts";
+import { lastingPlugins } from "./lasting.ts";
 import { type LedgerView, openCliStore } from "./ledger-view.ts";
 import { makeMigratedFile } from "./migrated-sqlite.ts";
 
@@ -34,7 +35,7 @@ type Parts = Partial<
 /** Starts one on a free loopback port, with money in its wallet. */
 export async function startInProcess({
   env,
-  plugins = builtIns,
+  plugins = lastingPlugins,
   files = {},
   log = createLog("silent", () => undefined),
   ...injected

@@ -29,7 +29,7 @@ export const models = defineCommand({
   flags: {},
   args: [],
   example: "models",
-  async run(context, { config }) {
+  async run(context, { config, now }) {
     const settings = await readProviderSettings(config);
     const snapshot = await loadSnapshot(context, config, settings);
     const live = readLiveState(config);
@@ -46,7 +46,7 @@ export const models = defineCommand({
         price: sale.price ?? null,
         provider_price: sale.providerPrice === undefined ? null : toSalePrice(sale.providerPrice, 0),
         markup_percent: formatPercent(sale.basisPoints),
-        served: getServedBy(plugin, { states: live?.plugins ?? snapshot.states }),
+        served: getServedBy({ plugin, model }, { states: live?.plugins ?? snapshot.states, now }),
       };
       const quota = json.premium ? "paid" : "free quota";
       const { id, name } = json;

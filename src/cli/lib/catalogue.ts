@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { type Config, getDatabaseFile } from "../../config/index.ts";
 import { createLog } from "../../observability/log.ts";
-import type { Model, ProviderPlugin } from "../../provider/index.ts";
+import { isEnded, type Model, type ProviderPlugin } from "../../provider/index.ts";
 import { explainUnserved, type PluginSnapshot, ProviderSettings } from "../../providers/index.ts";
 import { openPluginManager } from "../../providers/open-plugin-manager.bun.ts";
 import type { CliContext } from "../command.ts";
@@ -52,8 +52,14 @@ export async function readProviderSettings(config: Config): Promise<ProviderSett
   });
 }
 
-/** Describes what serves a plugin's models: the plugin, the sandbox, or why nothing does. */
-export function getServedBy(plugin: ProviderPlugin, { states }: Pick<PluginSnapshot, "states">): string {
+/** Describes what serves a model at this moment: its plugin, the sandbox, or why nothing does. */
+export function getServedBy(
+  { plugin, model }: CatalogueRow,
+  { states, now }: Pick<PluginSnapshot, "states"> & { now: number },
+): string {
+  if (isEnded(model, now) && model.whenRetired !== "successor") {
+    return `no: its provider ended it on ${model.retiredOn}`;
+  }
   const status = states.find(({ name }) => name === plugin.name)?.status;
   const reason = explainUnserved(plugin, status);
   if (reason !== undefined) return `no: ${reason}`;

@@ -81,11 +81,14 @@ export async function simulate(plugin: ProviderPlugin, fixture: Fixture, answer:
     });
     return respond(answer);
   }) as unknown as typeof globalThis.fetch;
-  const { models } = plugin;
+  // A plugin passes on any day: a model that its provider has ended is asked for, too.
+  const models = plugin.models.map((model) => ({ ...model, whenRetired: "serve" as const }));
   const row =
     models.find(({ id }) => id === fixture.model) ??
     models.find((model) => model.capability === (capabilityForms[capability].also?.of ?? capability));
-  const { registry } = buildRegistry([plugin], () => ({ keys: [sampleCredential(plugin, simulatedKey)] }));
+  const { registry } = buildRegistry([{ ...plugin, models }], () => ({
+    keys: [sampleCredential(plugin, simulatedKey)],
+  }));
   const now = monotonicNow;
   const network = openNetwork(new TimeoutScheduler(now), now, {
     bounds: { firstByteMsMax: 5000, beginMsMax: 5000, callMsMax: 10_000, idleMsMax: 5000 },

@@ -155,6 +155,21 @@ describe("models", () => {
     expect(await list()).toEqual(["no: its provider is disabled", "no: set OTHER_API_KEY or store a key"]);
   });
 
+  test("says on which day a provider ended a model that nothing answers any more", async () => {
+    const retiredOn = "2026-01-31";
+    const ending = makePlugin("acme", [
+      makeRow({ id: "refused", retiredOn }),
+      makeRow({ id: "served", retiredOn, whenRetired: "serve" }),
+      makeRow({ id: "succeeded", retiredOn, whenRetired: "successor", successor: "served" }),
+    ]);
+    const servedAt = async (day: string) => {
+      const made = bench({ env: { ACME_API_KEY: "k" }, plugins: [ending], now: () => Date.parse(day) });
+      return (await made.json<{ served: string }[]>("models")).map(({ served }) => served);
+    };
+    expect(await servedAt("2026-01-30")).toEqual(["acme", "acme", "acme"]);
+    expect(await servedAt("2026-01-31")).toEqual(["no: its provider ended it on 2026-01-31", "acme", "acme"]);
+  });
+
   test("creates no database to list them", async () => {
     const made = bench({ plugins });
     await made.json("models");

@@ -2,6 +2,7 @@ import { builtIns } from "../../../plugins/index.ts";
 import type { AppOptions } from "../../../src/app.ts";
 import { definePlugin, openai } from "../../../src/sdk/index.ts";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
+import { lastingPlugins } from "../../support/lasting.ts";
 
 /** A request as a provider got it. */
 export interface Seen {
@@ -73,7 +74,7 @@ export async function startNative(
     ANTHROPIC_BASE_URL: `${address}/anthropic`,
     ...(backup && { BACKUP_API_KEY: "sk-upstream-backup", BACKUP_BASE_URL: `${address}/backup` }),
   };
-  const listing = builtIns.map((plugin) => definePlugin({ ...plugin, requestFields }));
+  const listing = lastingPlugins.map((plugin) => definePlugin({ ...plugin, requestFields }));
   const plugins = backup === undefined ? listing : [...listing, createBackup(backup)];
   const gateway = await startInProcess({ env: { ...keys, ...env }, plugins, files, ...(bounds && { bounds }) });
   return {

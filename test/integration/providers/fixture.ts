@@ -2,7 +2,7 @@ import { afterAll, afterEach } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { builtIns, manifests, sandbox } from "../../../plugins/index.ts";
+import { manifests, sandbox } from "../../../plugins/index.ts";
 import { type App, createApp } from "../../../src/app.ts";
 import { readConfig } from "../../../src/config/index.ts";
 import { openStore, type Role, type Store } from "../../../src/db/index.ts";
@@ -10,6 +10,7 @@ import { createAccounts } from "../../../src/keys/index.ts";
 import { creditWallet } from "../../../src/ledger/index.ts";
 import { createLog } from "../../../src/observability/log.ts";
 import { startProvider } from "../../support/chat-provider.ts";
+import { lastingPlugins } from "../../support/lasting.ts";
 import { migratedPostgres } from "../../support/migrated-postgres.ts";
 import { enterAs } from "../../support/session-cookie.ts";
 
@@ -30,7 +31,7 @@ export async function startNode(store: Store, env: Record<string, string> = {}, 
   const app = await createApp({
     config,
     store,
-    plugins: builtIns,
+    plugins: lastingPlugins,
     manifests,
     createSandbox: sandbox,
     log,
