@@ -37,7 +37,7 @@ describe.skipIf(!hasChromium)("a new operator", () => {
         Authority: azure.origin,
       },
       method: "Entra ID application",
-      model: "azure/gpt-4.1",
+      model: "azure/gpt-5.6",
       says: "Deployed",
     },
     {

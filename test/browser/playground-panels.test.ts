@@ -87,8 +87,8 @@ describe.skipIf(!hasChromium)("a panel of the playground", () => {
         const transcribers = await models.locator("option").count();
         await page.getByLabel("Task").selectOption("translate");
         const translators = await models.locator("option").evaluateAll((all) => all.map((each) => each.textContent));
-        expect(translators).toContain("whisper-1");
-        expect(translators).not.toContain("gpt-4o-transcribe");
+        expect(translators).toContain("whisper-large-v3");
+        expect(translators).not.toContain("gpt-transcribe");
         expect(translators.length).toBeLessThan(transcribers);
         expect(await page.getByLabel("Language").count()).toBe(0);
         await page.getByLabel("Audio file").setInputFiles({

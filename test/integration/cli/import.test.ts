@@ -382,7 +382,7 @@ describe("import new-api", () => {
     expect(done.stdout).toContain("2 accounts, 3 keys, 12.5 USD of credit, 1 providers");
     expect(await chatUntil(keys.ben, "gpt-4o-mini", 200)).toEqual([200, expect.any(String)]);
     expect((await chatUntil(keys.bound, "gpt-4o-mini", 200))[0]).toBe(200);
-    expect((await chat(keys.bound, "gpt-5-mini"))[0]).toBe(403);
+    expect((await chat(keys.bound, "gpt-5.5"))[0]).toBe(403);
     expect(await chat(keys.off, "gpt-4o-mini")).toEqual([401, expect.stringContaining("was revoked")]);
     expect((await chat(keys.gone, "gpt-4o-mini"))[0]).toBe(401);
     const [status, text] = await chatUntil(keys.ben, `${prefix}qwen`, 200);
