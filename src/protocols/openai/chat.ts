@@ -7,6 +7,7 @@ import {
   type ChatCompletion,
   type ChatRequest,
   type ChatStream,
+  type Message,
   type Model,
   type ServerEvent,
   toFinishReason,
@@ -17,6 +18,7 @@ import { withStops } from "../stops.ts";
 import { withWholeSchema } from "../tool-schema.ts";
 import { withFunctionsAsTools } from "../tools.ts";
 import { classifyError, isFailedAnswer } from "../upstream-errors.ts";
+import { withoutBeginning } from "./begun-answer.ts";
 import {
   type ChatOptions,
   fitReasoning,
@@ -215,12 +217,23 @@ async function send(call: Call<ChatRequest>, options: ChatOptions): Promise<Chat
   const body = toChatBody({ ...call, request: withCacheKey(call.request, call, options) }, options);
   const onTier = (tier: unknown) => warnOfTier(tier, call, options);
   const isLegacy = !call.request.tools?.length;
+  const beginning = findBeginning(call.request.messages, body.messages as readonly Message[]);
+  const asClientsExpect = <Answer extends ChatCompletion | ChatStream>(answer: Answer) =>
+    beginning === undefined ? answer : withoutBeginning(answer, beginning);
   if (streams(call.request, options)) {
-    return new OpenaiStream(await call.upstream.events(path, body), options, { onTier, isLegacy });
+    return asClientsExpect(new OpenaiStream(await call.upstream.events(path, body), options, { onTier, isLegacy }));
   }
   const answer = await call.upstream.json(path, body);
   onTier(isRecord(answer) ? answer.service_tier : undefined);
-  return toCompletion(answer, options, isLegacy);
+  return asClientsExpect(toCompletion(answer, options, isLegacy));
+}
+
+/** The text that the model is to go on with by a mark that the client did not write, so that it expects the rest alone. */
+function findBeginning(requested: readonly Message[], ordered: readonly Message[]): string | undefined {
+  const isMarked = (message: Message | undefined) => message !== undefined && "prefix" in message;
+  const last = ordered.at(-1);
+  if (last === undefined || !isMarked(last) || isMarked(requested.at(-1))) return undefined;
+  return toWrittenText(last.content) || undefined;
 }
 
 /**
