@@ -27,8 +27,8 @@ export function turnOrderOf({ upstreamId }: Pick<Model, "upstreamId">, { systemR
  * behind the results of tools, answers that were cut off.
  *
  * - System messages at the beginning become one. A later one becomes the user's words, in its place.
- * - `strict`: the user is the first, and speaks in one message at a time; an answer is put between results of tools and the
- *   user's next words; no answer is empty. Messages that are added are one word long.
+ * - `strict`: the user is the first, and the user and the model speak in one message at a time; an answer is put between results
+ *   of tools and the user's next words; no answer is empty. Messages that are added are one word long.
  *
  * @param takesPrefix Whether the provider takes the mark of a last answer that the model is to go on with.
  * @returns The list itself where nothing changes.
@@ -52,7 +52,7 @@ export function toTurnOrder(messages: readonly Message[], order: TurnOrder, take
       turns.push({ role: "assistant", content: answerText });
     if (isStrict && turn.role === "assistant" && isFirst) turns.push({ role: "user", content: openingText });
     const isSame = last !== undefined && (last.role === turn.role || (isSystem(last) && isSystem(turn)));
-    const isJoined = isSystem(turn) || (isStrict && turn.role === "user");
+    const isJoined = isSystem(turn) || (isStrict && (turn.role === "user" || !last?.tool_calls?.length));
     if (isSame && isJoined) turns[turns.length - 1] = join(last, turn, joint);
     else turns.push(turn);
   }
@@ -71,21 +71,35 @@ function isEmptyAnswer({ role, content, tool_calls: calls }: Message): boolean {
 }
 
 /**
- * Two messages in one.
+ * Two messages in one. Of two answers the first has no calls.
  *
- * @param joint Those that were made here of others. Their parts are added to, not copied: a request may have thousands of messages.
+ * @param joint Those that were made here of others. They are added to, not copied: a request may have thousands of messages.
  */
 function join(first: Message, second: Message, joint: Set<Message>): Message {
-  const { content } = first;
-  if (typeof content === "string" && typeof second.content === "string")
-    return { ...first, content: `${content}\n\n${second.content}` };
-  const isJoint = joint.has(first) && Array.isArray(content);
-  const parts = isJoint ? content : [...partsOf(first)];
-  for (const part of partsOf(second)) parts.push(part);
-  if (isJoint) return first;
-  const made = { ...first, content: parts };
+  const made = joint.has(first) ? first : { ...first };
+  const { content, reasoning_content: thought } = first;
+  if (isText(content) && isText(second.content)) {
+    made.content = joinTexts(content, second.content);
+  } else {
+    const parts = made === first && Array.isArray(content) ? content : [...partsOf(first)];
+    for (const part of partsOf(second)) parts.push(part);
+    made.content = parts;
+  }
+  if (second.reasoning_content) made.reasoning_content = joinTexts(thought, second.reasoning_content);
+  if (second.tool_calls !== undefined) made.tool_calls = second.tool_calls;
   joint.add(made);
   return made;
+}
+
+type Text = string | null | undefined;
+
+function isText(content: Message["content"]): content is Text {
+  return !Array.isArray(content);
+}
+
+/** Grows a text in a time that its length does not change. */
+function joinTexts(first: Text, second: Text): string {
+  return first && second ? `${first}\n\n${second}` : first || second || "";
 }
 
 function partsOf({ content }: Message): ContentPart[] {

@@ -82,6 +82,17 @@ describe("a model whose turns alternate", () => {
     ]);
   });
 
+  test("gets answers that follow one another as one, with the calls and the reasoning of both", () => {
+    const thinking: Message = { ...said("I look."), reasoning_content: "Where?" };
+    const calling: Message = { ...called, reasoning_content: "There." };
+    expect(toTurnOrder([user("a"), thinking, said("Now."), calling, result, said("b")], "strict", true)).toEqual([
+      user("a"),
+      { ...called, content: "I look.\n\nNow.", reasoning_content: "Where?\n\nThere." },
+      result,
+      { ...said("b"), prefix: true } as Message,
+    ]);
+  });
+
   test("gets no empty answers, and the user first", () => {
     expect(toTurnOrder([said("Hello"), user("a"), said(""), said(null)], "strict", true)).toEqual([
       user("Begin."),
@@ -128,13 +139,13 @@ describe("a model whose turns alternate", () => {
   });
 });
 
-/** What Mistral's own validator refuses. */
+/** What Mistral's own validator or the template of Gemma refuses. */
 function orderFaultOf(messages: readonly Message[]): string | undefined {
   const follows: Record<string, readonly string[]> = {
     system: ["user"],
     developer: ["user"],
     user: ["assistant"],
-    assistant: ["user", "tool", "assistant"],
+    assistant: ["user", "tool"],
     tool: ["tool", "assistant"],
   };
   for (const [index, { role, content, tool_calls: calls }] of messages.entries()) {
