@@ -11,7 +11,7 @@ import type {
   ToolCall,
   Warn,
 } from "../../provider/index.ts";
-import { withCallIds } from "../tools.ts";
+import { withCallIds, withReadableCalls } from "../tools.ts";
 import { getPlaces, type ReasoningBackOptions, reasoningFields, withReasoning } from "./reasoning-back.ts";
 
 /** How the requests of a provider differ from OpenAI's. All of it is data; a model row's `options` may have the same fields. */
@@ -350,7 +350,7 @@ export function toMessages(
   const target = { options, upstreamId, isForOwnServers };
   const sentMessages: Message[] = [];
   const media: ContentPart[] = [];
-  for (const message of withCallIds(messages, options.callIds)) {
+  for (const message of withCallIds(withReadableCalls(messages), options.callIds)) {
     if (message.role !== "tool") sendMedia(media, sentMessages);
     sentMessages.push(
       toMessage(message.role === "tool" ? toToolMessage(message, media) : withReasoning(message, target), target),

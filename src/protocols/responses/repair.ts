@@ -137,9 +137,9 @@ export class ResponsesRepair implements AnswerRepair {
     for (const [place, item] of head.output.entries()) {
       if (repairCall(item)) isChanged = true;
       if (!isRecord(item)) continue;
-      const known = this.#byPlace.get(place)?.item;
-      if (known !== undefined && known.type === item.type && !isId(item.id) && isId(known.id)) {
-        item.id = known.id;
+      const streamedItem = this.#byPlace.get(place)?.item;
+      if (streamedItem?.type === item.type && !isId(item.id) && isId(streamedItem?.id)) {
+        item.id = streamedItem.id;
         isChanged = true;
       }
       if (fillItem(item)) isChanged = true;
@@ -167,7 +167,7 @@ export class ResponsesRepair implements AnswerRepair {
     });
   }
 
-  /** What clients demand of a response: its id, which stays, a list of items, and the figures of its usage. */
+  /** Fills in what clients demand of a response: its id, which stays, a list of items, and the figures of its usage. */
   #fillHead(head: WirePart, isStreamed: boolean): boolean {
     const isWanted = isStreamed || head.object === "response";
     if (!isWanted) return false;
@@ -198,19 +198,19 @@ export class ResponsesRepair implements AnswerRepair {
     if (!isRecord(item)) return false;
     this.keptCharacters += characters;
     let isChanged = repairCall(item);
-    const found = this.#find(part.output_index, item.id, isDone);
-    const isOther = found !== undefined && isAnother(item, found, isDone);
-    if (isOther && found.place === part.output_index) this.#shared.add(found.place);
-    const streamed = isOther || found === undefined ? this.#add(part.output_index, item, isDone) : found;
+    const earlier = this.#find(part.output_index, item.id, isDone);
+    const isOther = earlier !== undefined && isAnother(item, earlier, isDone);
+    if (isOther && earlier.place === part.output_index) this.#shared.add(earlier.place);
+    const streamed = isOther || earlier === undefined ? this.#add(part.output_index, item, isDone) : earlier;
     if (streamed === undefined) return isChanged;
     const { id = item.id, arguments: text, input } = streamed.item;
     const isMissing = !isId(item.id);
     if (isMissing || item.id !== id) {
       const prefix = typeof item.type === "string" ? idPrefixes[item.type] : undefined;
-      const kept = isId(id) ? id : prefix && newId(prefix);
-      if (kept !== undefined && item.id !== kept) {
+      const oneId = isId(id) ? id : prefix && newId(prefix);
+      if (oneId !== undefined && item.id !== oneId) {
         if (!isMissing) this.#byId.set(item.id, streamed);
-        item.id = kept;
+        item.id = oneId;
         isChanged = true;
       }
     }
