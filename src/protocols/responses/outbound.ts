@@ -198,7 +198,7 @@ function toTurn(message: Message & { reasoning_details?: unknown }, path: string
     const { type, name, input, arguments: text } = flatten(call);
     if (type === "custom") customCalls.add(id);
     if (type === "custom") items.push({ type: "custom_tool_call", call_id: id, name, input });
-    else items.push({ type: "function_call", call_id: id, name, arguments: toObjectText(text) });
+    else items.push({ type: "function_call", call_id: id, name, arguments: toObjectText(String(text)) });
   }
   // Reasoning is refused without what followed from it.
   return items.length === 0 ? [] : [...readResponsesItems(message.reasoning_details), ...items];
