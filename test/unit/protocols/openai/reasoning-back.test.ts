@@ -34,6 +34,7 @@ describe("what a model reasoned in earlier turns", () => {
 
   test("goes to a server of one's own in both fields, of which each reads one", () => {
     expect(sentOf({ reasoning_content: "Hm" }, {}, { isForOwnServers: true })).toEqual({ content: "Yes", ...both });
+    expect(sentOf(both, { reasoningBack: [] }, { isForOwnServers: true })).toEqual({ content: "Yes" });
     const omitting = { messageOmit: ["reasoning"] };
     expect(sentOf(both, omitting, { isForOwnServers: true })).toEqual({ content: "Yes", reasoning_content: "Hm" });
   });
