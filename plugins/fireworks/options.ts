@@ -8,5 +8,6 @@ export const chat: ChatOptions = {
   rename: { max_completion_tokens: "max_tokens" },
   systemRole: "system",
   stopsMax: 4,
+  reasoningBack: ["reasoning_content"],
   drop: ["perf_metrics", "raw_output", "token_ids", "prompt_token_ids"],
 };

@@ -7,5 +7,6 @@ export const chat: ChatOptions = {
   rename: { max_completion_tokens: "max_tokens" },
   systemRole: "system",
   stopsMax: 1,
+  reasoningBack: ["reasoning_content"],
   drop: ["request_id", "web_search"],
 };

@@ -2,7 +2,7 @@
  * Arguments of tool calls in the forms that servers write them: encoded twice, as a JSON text within a JSON text, or `null` or an
  * empty list for no arguments.
  */
-import { isRecord, parseJson } from "./json.ts";
+import { isRecord, JsonBoundsError, parseJson, readJson } from "./json.ts";
 
 /** Longer arguments are passed on as they came: to read them would take a turn that others wait for. */
 const encodedCharactersMax = 262_144;
@@ -51,6 +51,24 @@ export function completeArguments(text: string): string {
  */
 export function carryArguments(text: string): Record<string, unknown> {
   return { INVALID_JSON: text };
+}
+
+/**
+ * The arguments of an earlier call as the text of an object. Servers that read them refuse a conversation with others (vLLM,
+ * llama.cpp, Ollama), though it is the model that wrote them, or that was cut within them: each further turn would fail.
+ *
+ * @example
+ * ["", '{"city":"Oslo"}', '{"city":"Os'].map(toObjectText); // => ["{}", '{"city":"Oslo"}', '{"INVALID_JSON":"{\\"city\\":\\"Os"}']
+ */
+export function toObjectText(text: string): string {
+  const completed = completeArguments(text);
+  try {
+    if (isRecord(readJson(completed, "text"))) return completed;
+  } catch (cause) {
+    // It may be read by others.
+    if (cause instanceof JsonBoundsError) return text;
+  }
+  return JSON.stringify(carryArguments(text));
 }
 
 function beginsAsText(text: string): boolean {

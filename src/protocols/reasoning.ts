@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
 import { createHmac } from "node:crypto";
-import { decrypt, encrypt } from "../contract/index.ts";
+import { decrypt, encrypt, getOwn } from "../contract/index.ts";
 import { isRecord, readJson } from "../lib/json.ts";
 
 /**
@@ -49,6 +49,47 @@ export function readResponsesItems(details: unknown): Record<string, unknown>[] 
     if (format !== responsesFormat || typeof data !== "string") return [];
     return [{ type: "reasoning", ...(typeof id === "string" && { id }), summary: [], encrypted_content: data }];
   });
+}
+
+/** Stands for a signature that was lost. https://ai.google.dev/gemini-api/docs/thought-signatures */
+export const missingSignature = "skip_thought_signature_validator";
+
+/** Types of details that a stream brings in pieces, with the field of their text. */
+const textFields: Readonly<Record<string, string>> = { "reasoning.text": "text", "reasoning.summary": "summary" };
+
+/**
+ * Joins the pieces in which a stream brings details: texts of one type, format and place become one, until a signature ends it.
+ *
+ * @example
+ * const pieces = [{ text: "H" }, { text: "m", signature: "s" }].map((piece) => ({ type: "reasoning.text", ...piece }));
+ * joinDetails(pieces); // => [{ type: "reasoning.text", text: "Hm", signature: "s" }]
+ */
+export function joinDetails(details: unknown): Record<string, unknown>[] {
+  const joined: Record<string, unknown>[] = [];
+  for (const detail of listOf(details)) {
+    const field = typeof detail.type === "string" ? getOwn(textFields, detail.type) : undefined;
+    const last = joined.at(-1);
+    const isPiece =
+      field !== undefined &&
+      last !== undefined &&
+      !last.signature &&
+      last.type === detail.type &&
+      last.format === detail.format &&
+      last.index === detail.index;
+    if (!isPiece) {
+      joined.push({ ...detail });
+      continue;
+    }
+    const texts = [last[field], detail[field]].filter((text) => typeof text === "string");
+    for (const name in detail) if (detail[name] !== null) last[name] = detail[name];
+    last[field] = texts.join("");
+  }
+  return joined;
+}
+
+/** Whether a detail carries what only its provider can read or verify. */
+export function isSealed({ data, signature }: Record<string, unknown>): boolean {
+  return [data, signature].some((sealed) => typeof sealed === "string" && sealed !== "");
 }
 
 /** The details that another provider than Anthropic encrypted. */

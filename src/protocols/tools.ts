@@ -1,7 +1,7 @@
 import { badRequest, type GatewayError } from "../contract/index.ts";
 import { CallIds, type CallIdTarget } from "../lib/call-ids.ts";
 import { isRecord, JsonBoundsError, mapChanged, readJson } from "../lib/json.ts";
-import { carryArguments, completeArguments } from "../lib/tool-arguments.ts";
+import { carryArguments, completeArguments, toObjectText } from "../lib/tool-arguments.ts";
 import {
   type Call,
   type ChatCompletion,
@@ -184,6 +184,40 @@ export function readArguments(call: ToolCall, param: string): Record<string, unk
       throw badRequest(`The text of the arguments of ${name} ${cause.reason}`, `${param}.function.arguments`);
   }
   return isRecord(value) ? value : carryArguments(text);
+}
+
+/**
+ * Messages whose calls have the text of an object as their arguments. A list without others is returned as it is.
+ *
+ * @example
+ * const call = { id: "1", type: "function", function: { name: "weather", arguments: "" } };
+ * withReadableCalls([{ role: "assistant", tool_calls: [call] }])[0].tool_calls[0].function.arguments; // => "{}"
+ */
+export function withReadableCalls(messages: readonly Message[]): readonly Message[] {
+  return mapChanged(messages, (message): Message => {
+    const { tool_calls: calls, function_call: called } = message;
+    const readable = calls ? mapChanged(calls, withReadableCall) : calls;
+    const legacy = called ? withObjectText(called) : called;
+    if (readable === calls && legacy === called) return message;
+    return {
+      ...message,
+      ...(readable && { tool_calls: [...readable] }),
+      ...(legacy && { function_call: legacy }),
+    };
+  });
+}
+
+function withReadableCall(call: ToolCall): ToolCall {
+  // Calls of custom tools have an input in place of arguments.
+  if (!isRecord(call.function)) return call;
+  const called = withObjectText(call.function);
+  return called === call.function ? call : { ...call, function: called };
+}
+
+/** A call whose arguments are the text of an object; itself where they are. */
+export function withObjectText<Called extends { arguments: string }>(called: Called): Called {
+  const text = toObjectText(called.arguments);
+  return text === called.arguments ? called : { ...called, arguments: text };
 }
 
 /**

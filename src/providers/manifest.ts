@@ -32,6 +32,9 @@ const chat = {
   messageOmit: words,
   messageFields: words,
   keepsReasoning: Type.Boolean(),
+  reasoningBack: Type.Array(
+    Type.Union(["reasoning_content", "reasoning", "reasoning_details", "content"].map((place) => Type.Literal(place))),
+  ),
   cacheControl: Type.Boolean(),
   cacheKey: Type.Boolean(),
   systemRole: Type.Union([Type.Literal("system"), Type.Literal("developer")]),

@@ -492,7 +492,6 @@ const calls: Imperfection[] = [
     outcome: "same",
     dialects: [responses],
     forms: streamed,
-    isTranslatedOnly: true,
     apply(sending) {
       let count = 0;
       for (const { data } of jsonEvents(sending)) {
@@ -507,7 +506,6 @@ const calls: Imperfection[] = [
     outcome: "same",
     dialects: [responses],
     forms: streamed,
-    isTranslatedOnly: true,
     apply: (sending) => drop(sending, ({ type }) => type === "response.output_item.done"),
   },
   {
@@ -538,7 +536,6 @@ const calls: Imperfection[] = [
     outcome: "same",
     dialects: [responses],
     forms: streamed,
-    isTranslatedOnly: true,
     apply: (sending) => {
       for (const { data } of jsonEvents(sending)) delete data.output_index;
     },

@@ -242,13 +242,14 @@ class PassthroughReader {
     const isChanged = this.#repair?.repair(part, event.data.length) === true || isRenamed;
     this.#reserveKept();
     if (head !== undefined) passthrough.head = head;
+    const missing = this.#repair?.missingBefore?.(part) ?? [];
     const sentEvent = {
       event: event.event,
-      data: isChanged || event.data.includes("\n") ? JSON.stringify(part) : event.data,
+      data: isChanged || missing.length > 0 || event.data.includes("\n") ? JSON.stringify(part) : event.data,
     };
     this.#note(part);
     const { sink } = this.#run;
-    for (const missing of this.#repair?.missingBefore?.(part) ?? []) sink?.pass(missing);
+    for (const left of missing) sink?.pass(left);
     if (!format.isLast(part.type)) return sink?.pass(sentEvent);
     if (this.finishReason === undefined) throw badResponseError("The provider's stream ended without a finish reason");
     this.isComplete = true;

@@ -4,6 +4,7 @@ import { isRecord } from "../../lib/json.ts";
 import { openApiSubset, reduceSchema, type SchemaBudget } from "../../lib/json-schema.ts";
 import type { LruMap } from "../../lib/lru-map.ts";
 import { type ChatRequest, type Tool, type ToolCall, toAnswerText, type Warn } from "../../provider/index.ts";
+import { missingSignature } from "../reasoning.ts";
 import { toWholeSchema } from "../tool-schema.ts";
 import { readToolChoice } from "../tools.ts";
 import type { GenerateBody, GeneratedPart } from "./schema.ts";
@@ -42,8 +43,6 @@ function toDeclaration(
   return { name, description: description ?? undefined, parameters: isEmpty ? undefined : schema };
 }
 
-/** Stands for a signature that was lost. https://ai.google.dev/gemini-api/docs/thought-signatures */
-const unsigned = "skip_thought_signature_validator";
 const signatureCharactersMax = 65_536;
 
 /** Thought signatures (Gemini's name) by tool-call id: the provider wants them back with the calls, and most clients drop them. */
@@ -103,5 +102,5 @@ export function getSignature(
   const google = isRecord(extra.google) ? extra.google : {};
   const { thought_signature: signature } = google;
   if (typeof signature === "string") return signature;
-  return signatures.get(call.id) ?? (isChecked ? unsigned : undefined);
+  return signatures.get(call.id) ?? (isChecked ? missingSignature : undefined);
 }

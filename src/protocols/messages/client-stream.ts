@@ -89,8 +89,9 @@ export class MessagesStream {
   #take({ content, refusal, reasoning_content: thought, reasoning_details, tool_calls: calls }: ChunkChoice["delta"]) {
     const signed = reasoning_details === undefined ? [] : readClaudeBlocks(reasoning_details);
     if (this.#liveCall === undefined) {
-      if (signed.length > 0) for (const block of signed) this.#sendSigned(block);
-      else if (thought) this.#think(thought);
+      // A signature may come with the last piece of the text, or with all of it.
+      if (thought && (signed.length === 0 || this.#open === "thinking")) this.#think(thought);
+      for (const block of signed) this.#sendSigned(block);
     }
     const sealed = reasoning_details === undefined ? [] : findForeignDetails(reasoning_details);
     if (sealed.length > 0) this.#seal(sealed);

@@ -162,7 +162,10 @@ export function toChatBody(
     delete body.cache_control;
     warn("Left out cache_control: the provider does not take it", "cache_control");
   }
-  const messages = toMessages(call.request.messages, options, requested.isForOwnServers);
+  const messages = toMessages(call.request.messages, options, {
+    upstreamId: model.upstreamId,
+    isForOwnServers: requested.isForOwnServers,
+  });
   body.messages = toTurnOrder(messages, turnOrderOf(model, options), options.messageFields?.includes("prefix"));
   if (Array.isArray(body.tools)) body.tools = toTools(body.tools, options);
   if (Array.isArray(body.functions)) body.functions = mapChanged<object>(body.functions, withWholeSchema);

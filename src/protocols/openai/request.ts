@@ -11,7 +11,8 @@ import type {
   ToolCall,
   Warn,
 } from "../../provider/index.ts";
-import { withCallIds } from "../tools.ts";
+import { withCallIds, withReadableCalls } from "../tools.ts";
+import { getPlaces, type ReasoningBackOptions, reasoningFields, withReasoning } from "./reasoning-back.ts";
 
 /** How the requests of a provider differ from OpenAI's. All of it is data; a model row's `options` may have the same fields. */
 export interface RequestOptions {
@@ -35,7 +36,7 @@ export interface RequestOptions {
 }
 
 /** Options of a chat provider. */
-export interface ChatOptions extends RequestOptions {
+export interface ChatOptions extends RequestOptions, ReasoningBackOptions {
   /** Fields of a message it rejects. Default: the fields that carry reasoning. */
   messageOmit?: readonly string[];
   /**
@@ -43,11 +44,6 @@ export interface ChatOptions extends RequestOptions {
    * wherever it is reached; a plugin for servers that people run themselves, which declares a private address or one without TLS, sends all.
    */
   messageFields?: readonly string[];
-  /**
-   * Whether it wants back, in `reasoning_content`, what the model reasoned in earlier turns, and refuses a call of a tool
-   * without (DeepSeek, Moonshot). Default false: no reasoning is sent.
-   */
-  keepsReasoning?: boolean;
   /**
    * Whether it takes Anthropic's `cache_control`: on the request, parts, tools, calls, and messages of the model and of tools.
    * Default: left out, unless it is in `pass`.
@@ -205,6 +201,7 @@ export const openaiModelOptions: ModelOptions = {
   messageOmit: "texts",
   messageFields: "texts",
   keepsReasoning: "boolean",
+  reasoningBack: "texts",
   cacheControl: "boolean",
   cacheKey: "boolean",
   systemRole: ["system", "developer"],
@@ -329,10 +326,6 @@ function toValue(field: string, value: unknown, values: NonNullable<RequestOptio
   return name === undefined ? value : name;
 }
 
-const reasoningFields = ["reasoning_content", "reasoning", "reasoning_details"];
-const reasoningFieldsKept = ["reasoning", "reasoning_details"];
-/** For calls of a client that does not send back what the model reasoned: the least that is taken. */
-const unknownReasoning = " ";
 const mark = "cache_control";
 /** The marks of caches, Anthropic's and OpenAI's; whether they are sent is decided by themselves. */
 const marks: readonly string[] = [mark, "prompt_cache_breakpoint"];
@@ -352,14 +345,15 @@ const calledFields: ReadonlySet<string> = new Set(["name", "arguments"]);
 export function toMessages(
   messages: readonly Message[],
   options: ChatOptions,
-  isForOwnServers = false,
+  { upstreamId = "", isForOwnServers = false }: { upstreamId?: string; isForOwnServers?: boolean | undefined } = {},
 ): readonly Message[] {
+  const target = { options, upstreamId, isForOwnServers };
   const sentMessages: Message[] = [];
   const media: ContentPart[] = [];
-  for (const message of withCallIds(messages, options.callIds)) {
+  for (const message of withCallIds(withReadableCalls(messages), options.callIds)) {
     if (message.role !== "tool") sendMedia(media, sentMessages);
     sentMessages.push(
-      toMessage(message.role === "tool" ? toToolMessage(message, media) : message, options, isForOwnServers),
+      toMessage(message.role === "tool" ? toToolMessage(message, media) : withReasoning(message, target), target),
     );
   }
   sendMedia(media, sentMessages);
@@ -387,22 +381,21 @@ export function withoutMarks<Member extends object>(list: readonly Member[]): Me
   });
 }
 
-function toMessage(original: Message, options: ChatOptions, isForOwnServers: boolean): Message {
-  const { keepsReasoning, systemRole, messageFields: further = [] } = options;
-  const messageOmit = options.messageOmit ?? (keepsReasoning ? reasoningFieldsKept : reasoningFields);
-  const isBare = keepsReasoning === true && hasCalls(original) && !original.reasoning_content;
+function toMessage(
+  original: Message,
+  { options, isForOwnServers }: { options: ChatOptions; isForOwnServers: boolean },
+): Message {
+  const { systemRole, messageFields: further = [] } = options;
+  const places: readonly string[] = getPlaces({ options, isForOwnServers });
+  const messageOmit = options.messageOmit ?? reasoningFields.filter((field) => !places.includes(field));
   const isMarkable = takesMarks(options);
   const placed = isMarkable ? withMarkOnPart(original) : original;
-  const described = isForOwnServers ? placed : withDescribedCalls(placed, further);
-  const message = isBare ? { ...described, reasoning_content: unknownReasoning } : described;
+  const message = isForOwnServers ? placed : withDescribedCalls(placed, further);
   const role = toRole(message.role, systemRole);
   const { content, tool_calls: calls } = message;
   const hasMarks = !isMarkable && (hasMark(content) || hasMark(calls));
   const isTaken = (key: string) =>
-    messageFields.has(key) ||
-    marks.includes(key) ||
-    (key === "reasoning_content" && keepsReasoning === true) ||
-    further.includes(key);
+    messageFields.has(key) || marks.includes(key) || places.includes(key) || further.includes(key);
   const isSent = (key: string) =>
     !messageOmit.includes(key) &&
     (isForOwnServers || isTaken(key)) &&

@@ -3,7 +3,7 @@ import { fitCallId } from "../../lib/call-ids.ts";
 import { isRecord, parseJson } from "../../lib/json.ts";
 import { JsonProgress } from "../../lib/json-progress.ts";
 import type { ChatChunk, ChatCompletion, ChunkChoice, FinishReason, ToolCallDelta } from "../../provider/index.ts";
-import type { Reasoning } from "../reasoning.ts";
+import { isSealed, joinDetails, type Reasoning } from "../reasoning.ts";
 import { type ResponseFailure, toFailure } from "./errors.ts";
 import type { ResponsePlan, ToolTarget } from "./inbound.ts";
 import type { FunctionTool, OutputItem, ResponseObject, ResponseTool, ResponseUsage } from "./schema.ts";
@@ -371,8 +371,8 @@ class ReasoningWriter implements ItemWriter {
       this.#events.send("reasoning_summary_text.done", { summary_index: 0, text });
       this.#events.send("reasoning_summary_part.done", { summary_index: 0, part });
     }
-    const details = this.#details;
-    const sealed = this.#seal?.(details.length > 0 ? { details } : { text });
+    const details = joinDetails(this.#details);
+    const sealed = this.#seal?.(details.some(isSealed) ? { details } : { text });
     const encrypted = sealed !== undefined && { encrypted_content: sealed };
     return this.#events.done({ id: this.#events.id, type: "reasoning", status, summary, ...encrypted });
   }

@@ -1,5 +1,6 @@
 import { badRequest } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
+import { toObjectText } from "../../lib/tool-arguments.ts";
 import type { Call, ChatRequest, ContentPart, Handlers, Message, ResponseFormat } from "../../provider/index.ts";
 import { withCoveredLifetimes } from "../cache-marks.ts";
 
@@ -197,7 +198,7 @@ function toTurn(message: Message & { reasoning_details?: unknown }, path: string
     const { type, name, input, arguments: text } = flatten(call);
     if (type === "custom") customCalls.add(id);
     if (type === "custom") items.push({ type: "custom_tool_call", call_id: id, name, input });
-    else items.push({ type: "function_call", call_id: id, name, arguments: text });
+    else items.push({ type: "function_call", call_id: id, name, arguments: toObjectText(String(text)) });
   }
   // Reasoning is refused without what followed from it.
   return items.length === 0 ? [] : [...readResponsesItems(message.reasoning_details), ...items];

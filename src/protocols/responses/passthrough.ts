@@ -15,7 +15,7 @@ import { withCoveredLifetimes } from "../cache-marks.ts";
 import { toCacheReport } from "../cache-report.ts";
 import { type ResponsesOptions, resolveOptions, toBody, withCacheKey } from "../openai/request.ts";
 import { withWholeSchema } from "../tool-schema.ts";
-import { changeTools, dropPaidTools, hasOnly, listTools, withoutTools } from "../tools.ts";
+import { changeTools, dropPaidTools, hasOnly, listTools, withObjectText, withoutTools } from "../tools.ts";
 import { classifyError, classifyResponseFailure } from "../upstream-errors.ts";
 import { ResponsesRepair } from "./repair.ts";
 import { ResponsesRequest } from "./schema.ts";
@@ -110,7 +110,7 @@ function toResponsesBody(
       body.input = body.input.filter((item) => !isLostThought(item));
     }
   }
-  if (Array.isArray(body.input)) body.input = withCallIds(body.input);
+  if (Array.isArray(body.input)) body.input = withCallIds(mapChanged(body.input, withReadableCall));
   const include = Array.isArray(body.include) ? body.include : [];
   if (model.reasoning === true && !include.includes(encryptedThoughts)) body.include = [...include, encryptedThoughts];
   changeTools(body, (tool) => withWholeSchema(toPresentSearch(tool)));
@@ -122,10 +122,16 @@ function toResponsesBody(
   return body;
 }
 
+/** A call whose arguments a server can read, though the model was cut within them. */
+function withReadableCall(item: unknown): unknown {
+  const isCall = isRecord(item) && item.type === "function_call" && typeof item.arguments === "string";
+  return isCall ? withObjectText(item as typeof item & { arguments: string }) : item;
+}
+
 /**
  * Items whose calls and outputs have ids that the provider takes, each call one of its own: a client brings those of other providers back.
  */
-function withCallIds(items: unknown[]): readonly unknown[] {
+function withCallIds(items: readonly unknown[]): readonly unknown[] {
   const ids = new CallIds("responses");
   let isAnswered = false;
   return mapChanged(items, (item) => {

@@ -44,15 +44,17 @@ const answer = {
   usage,
 };
 const begun = { ...answer, status: "in_progress", output: [], usage: null };
+const said = output[2] as object;
 const at = { item_id: "msg_1", output_index: 0, content_index: 0 };
 const events = [
   { type: "response.created", sequence_number: 0, response: begun },
   { type: "response.in_progress", sequence_number: 1, response: begun },
-  { type: "response.output_item.added", sequence_number: 2, output_index: 0, item: { id: "msg_1", type: "message" } },
+  { type: "response.output_item.added", sequence_number: 2, output_index: 0, item: { ...said, content: [] } },
   { type: "response.output_text.delta", sequence_number: 3, ...at, delta: "Hel", obfuscation: "x" },
   { type: "response.of_tomorrow", sequence_number: 4, kept: "\u00e9" },
   { type: "response.output_text.delta", sequence_number: 5, ...at, delta: "lo" },
-  { type: "response.completed", sequence_number: 6, response: answer },
+  { type: "response.output_item.done", sequence_number: 6, output_index: 0, item: said },
+  { type: "response.completed", sequence_number: 7, response: answer },
 ];
 const asked = {
   model: gpt,

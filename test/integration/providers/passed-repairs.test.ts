@@ -64,9 +64,11 @@ interface Deviation {
   output?: object[] | null;
   /** The arguments as they are sent. */
   sentInput?: string;
+  /** Members that are left out wherever they are empty. */
+  isSparse?: boolean;
 }
 
-function answerWith({ isUnended = false, output = [], sentInput = input }: Deviation) {
+function answerWith({ isUnended = false, output = [], sentInput = input, isSparse = false }: Deviation) {
   const usage = { input_tokens: 12, output_tokens: 34, total_tokens: 46 };
   const ofMessage = { output_index: 0, item_id: "msg", content_index: 0 };
   const ofCall = { output_index: 1, item_id: "fc" };
@@ -87,8 +89,11 @@ function answerWith({ isUnended = false, output = [], sentInput = input }: Devia
     { type: "response.output_item.done", output_index: 1, item: call("completed", sentInput) },
     { type: "response.completed", response: response("completed", { usage, output }) },
   ].filter(({ type }) => !(isUnended && type === "response.output_item.done"));
-  upstream.answer("openai", eventsReply(...events.map((event, sequence_number) => ({ ...event, sequence_number }))));
+  const sent = events.map((event, sequence_number) => ({ ...event, sequence_number }));
+  upstream.answer("openai", eventsReply(...(isSparse ? JSON.parse(JSON.stringify(sent, leaveOutEmpty)) : sent)));
 }
+
+const leaveOutEmpty = (_: string, value: unknown) => (value === "" || String(value) === "" ? undefined : value);
 
 const whole = (said: string) => [message("completed", [part(text)]), call("completed", said)];
 
@@ -96,6 +101,8 @@ test.each<[string, Deviation]>([
   ["lists no items in its last event", {}],
   ["has null for the items of its last event", { output: null }],
   ["neither ends its items nor lists them in its last event", { isUnended: true }],
+  ["leaves out what is empty", { isSparse: true }],
+  ["leaves out what is empty, and does not end its items", { isSparse: true, isUnended: true }],
   ["encodes arguments twice", { sentInput: JSON.stringify(input), output: whole(JSON.stringify(input)) }],
   ["encodes arguments twice and lists no items in its last event", { sentInput: JSON.stringify(input) }],
 ])("OpenAI's SDK gets the whole response of a provider of the same protocol that %s", async (_, deviation) => {

@@ -87,7 +87,7 @@ test.each([
   ["named", "named/m"],
 ])("a plugin for a server of one's own sends the rest of a message too: %s", async (provider, model) => {
   const sent = await sentTo(provider, model);
-  expect(sent).toEqual([...documented, "index", "reasoning_content", "thinking_blocks"].sort());
+  expect(sent).toEqual([...documented, "index", "reasoning", "reasoning_content", "thinking_blocks"].sort());
 });
 
 test("the plugins of public providers are told from those of servers that people run themselves", () => {

@@ -98,6 +98,7 @@ const delta = (number: number, text: string) =>
   event("output_text.delta", number, { item_id: "m", output_index: 0, content_index: 0, delta: text });
 const item = { type: "message", id: "m", role: "assistant", status: "completed", content: [] };
 const added = event("output_item.added", 2, { output_index: 0, item });
+const done = (number: number) => event("output_item.done", number, { output_index: 0, item });
 const completed = (number: number) => event("completed", number, theirs("completed", { usage, output: [item] }));
 
 describe("a silent stream of a translated response", () => {
@@ -185,7 +186,7 @@ describe("a silent stream of a translated response", () => {
 
 describe("a silent stream of a response that is passed through", () => {
   test("is kept alive by its provider's own head, and every event is sent as it came", async () => {
-    const stream = new GatedStream(...opening, added, delta(3, "Hel"), "wait", delta(4, "lo"), completed(5));
+    const stream = new GatedStream(...opening, added, delta(3, "Hel"), "wait", delta(4, "lo"), done(5), completed(6));
     const { post, beat } = silentHttp(native(stream));
     const response = await post("responses", { ...streamed, store: false });
     const text = response.text();
@@ -200,6 +201,7 @@ describe("a silent stream of a response that is passed through", () => {
       "output_text.delta",
       "in_progress",
       "output_text.delta",
+      "output_item.done",
       "completed",
     ]);
     expectRising(events);
@@ -219,7 +221,8 @@ describe("a silent stream of a response that is passed through", () => {
       added,
       delta(3, "Hello"),
       "wait",
-      completed(4),
+      done(4),
+      completed(5),
     );
     const { post, beat } = silentHttp(native(stream));
     const answering = post("responses", streamed);
@@ -237,6 +240,7 @@ describe("a silent stream of a response that is passed through", () => {
       "output_item.added",
       "output_text.delta",
       "in_progress",
+      "output_item.done",
       "completed",
     ]);
     expectRising(events);
@@ -259,7 +263,8 @@ describe("a silent stream of a response that is passed through", () => {
         ...head,
         delta(first, "Hel"),
         delta(first + 1, "lo"),
-        completed(first + 2),
+        done(first + 2),
+        completed(first + 3),
       );
       const { post, beat } = silentHttp(native(stream));
       const answering = post("responses", streamed);
@@ -270,8 +275,8 @@ describe("a silent stream of a response that is passed through", () => {
       numbers.push(parseEvents<SentEvent>(await text).events.map(({ sequence_number: number }) => number));
     }
     expect(numbers).toEqual([
-      [0, 1, 2, 3, 4],
-      [0, 1, 3, 4, 5],
+      [0, 1, 2, 3, 4, 5],
+      [0, 1, 3, 4, 5, 6],
     ]);
   });
 
