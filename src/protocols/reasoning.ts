@@ -80,11 +80,15 @@ export function joinDetails(details: unknown): Record<string, unknown>[] {
       joined.push({ ...detail });
       continue;
     }
-    const texts = [last[field], detail[field]].filter((text) => typeof text === "string");
+    const text = `${toText(last[field])}${toText(detail[field])}`;
     for (const name in detail) if (detail[name] !== null) last[name] = detail[name];
-    last[field] = texts.join("");
+    last[field] = text;
   }
   return joined;
+}
+
+function toText(value: unknown): string {
+  return typeof value === "string" ? value : "";
 }
 
 /** Whether a detail carries what only its provider can read or verify. */

@@ -75,23 +75,35 @@ function isEmptyAnswer({ role, content, tool_calls: calls }: Message): boolean {
  *
  * @param joint Those that were made here of others. They are added to, not copied: a request may have thousands of messages.
  */
-function join(first: Message, second: Message, joint: Set<Message>): Message {
-  const made = joint.has(first) ? first : { ...first };
-  const { content, reasoning_content: thought } = first;
-  if (isText(content) && isText(second.content)) {
-    made.content = joinTexts(content, second.content);
-  } else {
-    const parts = made === first && Array.isArray(content) ? content : [...partsOf(first)];
-    for (const part of partsOf(second)) parts.push(part);
-    made.content = parts;
-  }
-  if (second.reasoning_content) made.reasoning_content = joinTexts(thought, second.reasoning_content);
-  if (second.tool_calls !== undefined) made.tool_calls = second.tool_calls;
+function join(first: ReasonedMessage, second: ReasonedMessage, joint: Set<Message>): Message {
+  const isOwn = joint.has(first);
+  const made = isOwn ? first : { ...first };
   joint.add(made);
+  const { content, reasoning_details: details } = first;
+  if (isText(content) && isText(second.content)) made.content = joinTexts(content, second.content);
+  else made.content = append(partsOf(first), partsOf(second), isOwn);
+  for (const field of ["reasoning_content", "reasoning"] as const)
+    if (second[field]) made[field] = joinTexts(first[field], second[field]);
+  if (Array.isArray(details) || Array.isArray(second.reasoning_details))
+    made.reasoning_details = append(listOf(details), listOf(second.reasoning_details), isOwn);
+  if (second.tool_calls !== undefined) made.tool_calls = second.tool_calls;
   return made;
 }
 
+/** One list of two, which is the first where that is nobody else's. */
+function append<Item>(first: Item[], second: readonly Item[], isOwn: boolean): Item[] {
+  const list = isOwn ? first : [...first];
+  for (const item of second) list.push(item);
+  return list;
+}
+
+function listOf(value: unknown): unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
 type Text = string | null | undefined;
+/** What the model reasoned is in one of these fields, as the provider takes it. */
+type ReasonedMessage = Message & { reasoning?: Text; reasoning_details?: unknown };
 
 function isText(content: Message["content"]): content is Text {
   return !Array.isArray(content);

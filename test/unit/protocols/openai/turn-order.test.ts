@@ -83,11 +83,26 @@ describe("a model whose turns alternate", () => {
   });
 
   test("gets answers that follow one another as one, with the calls and the reasoning of both", () => {
-    const thinking: Message = { ...said("I look."), reasoning_content: "Where?" };
-    const calling: Message = { ...called, reasoning_content: "There." };
+    const [where, there] = [
+      { type: "reasoning.text", text: "Where?" },
+      { type: "reasoning.text", text: "There." },
+    ];
+    const thinking = {
+      ...said("I look."),
+      reasoning_content: "Where?",
+      reasoning: "Where?",
+      reasoning_details: [where],
+    };
+    const calling = { ...called, reasoning_content: "There.", reasoning: "There.", reasoning_details: [there] };
     expect(toTurnOrder([user("a"), thinking, said("Now."), calling, result, said("b")], "strict", true)).toEqual([
       user("a"),
-      { ...called, content: "I look.\n\nNow.", reasoning_content: "Where?\n\nThere." },
+      {
+        ...called,
+        content: "I look.\n\nNow.",
+        reasoning_content: "Where?\n\nThere.",
+        reasoning: "Where?\n\nThere.",
+        reasoning_details: [where, there],
+      } as Message,
       result,
       { ...said("b"), prefix: true } as Message,
     ]);
