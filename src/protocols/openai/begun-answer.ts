@@ -23,7 +23,7 @@ export function withoutBeginning<Answer extends ChatCompletion | ChatStream<Even
 
 /** The text of a choice is held back for as long as it is the beginning, or a part of it. */
 function continueStream<Event>(stream: ChatStream<Event>, beginning: string): ChatStream<Event> {
-  /** By choice; `undefined` once what follows is the model's. */
+  /** The text that is held back, by choice; `undefined` once what follows is the model's. */
   const heldOf = new Map<number, string | undefined>();
   return mapPieces(stream, (chunk) => {
     for (const choice of chunk.choices) {

@@ -102,7 +102,7 @@ function listOf(value: unknown): unknown[] {
 }
 
 type Text = string | null | undefined;
-/** What the model reasoned is in one of these fields, as the provider takes it. */
+/** A message with the fields in which providers take what their model reasoned. */
 type ReasonedMessage = Message & { reasoning?: Text; reasoning_details?: unknown };
 
 function isText(content: Message["content"]): content is Text {
