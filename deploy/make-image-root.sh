@@ -16,3 +16,4 @@ echo 'modelgate:x:65532:' >"$root/etc/group"
 # /etc/hosts before DNS, the usual order.
 echo 'hosts: files dns' >"$root/etc/nsswitch.conf"
 chmod 1777 "$root/tmp"
+chmod 770 "$root/var/lib/modelgate"

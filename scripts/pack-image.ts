@@ -76,16 +76,23 @@ export function packImage(folder: string, binary: string, version: string, commi
   }
 }
 
-/** Packs the image's files as a tar. Only the home and /tmp belong to the user. */
+/**
+ * Packs the image's files as a tar. Only the home and /tmp belong to the user. The group of the home is 0, which the arbitrary
+ * users of OpenShift are in.
+ */
 function packRoot(work: string, binary: string): Uint8Array<ArrayBuffer> {
   const root = join(work, "root");
   run("sh", join(deploy, "make-image-root.sh"), binary, root);
   const file = join(work, "root.tar");
-  const own = ["var/lib/modelgate", "tmp"];
-  const others = own.map((path) => `--exclude=./${path}`);
+  const own = [
+    { path: "var/lib/modelgate", group: 0 },
+    { path: "tmp", group: user },
+  ];
+  const others = own.map(({ path }) => `--exclude=./${path}`);
   tar("--create", `--file=${file}`, "--owner=0", "--group=0", ...others, "--directory", root, ".");
-  const names = own.map((path) => `./${path}`);
-  tar("--append", `--file=${file}`, `--owner=${user}`, `--group=${user}`, "--directory", root, ...names);
+  for (const { path, group } of own) {
+    tar("--append", `--file=${file}`, `--owner=${user}`, `--group=${group}`, "--directory", root, `./${path}`);
+  }
   return readFileSync(file);
 }
 

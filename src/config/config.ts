@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { isAbsolute, join, resolve } from "node:path";
-import { isPlainUrl } from "../contract/index.ts";
+import { findSecretFault, isPlainUrl } from "../contract/index.ts";
 import {
   type CredentialFields,
   type CredentialForm,
@@ -90,6 +90,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
  */
 export function readConfig(env: Environment, groups: readonly SettingGroup[] = []): Config {
   checkCertificates(env);
+  checkProxies(env);
   const values = readValues(settings, env);
   checkWorkers(values);
   checkSignIn(values);
@@ -100,7 +101,11 @@ export function readConfig(env: Environment, groups: readonly SettingGroup[] = [
     ...values,
     home: toAbsolute(values.home, env),
     pluginsDir: values.pluginsDir === undefined ? undefined : toAbsolute(values.pluginsDir, env),
-    given: new Set(Object.keys(env).filter((variable) => readText(env, variable) !== undefined)),
+    given: new Set(
+      Object.keys(env)
+        .filter((variable) => readText(env, variable) !== undefined)
+        .flatMap((variable) => [variable, variable.replace(/_FILE$/, "")]),
+    ),
     proxyEnv: readProxy(env),
     machine: readMachineAddresses(env),
     groups,
@@ -176,6 +181,29 @@ function checkCertificates(env: Environment): void {
     const problem = "certificates are always verified; unset it, and add an authority with NODE_EXTRA_CA_CERTS";
     throw new ConfigError("NODE_TLS_REJECT_UNAUTHORIZED", problem);
   }
+  // The runtime starts without the authorities of a file that it cannot read.
+  const variable = "NODE_EXTRA_CA_CERTS";
+  const file = env[variable];
+  if (file === undefined || file === "") return;
+  if (/-----BEGIN (TRUSTED |X509 )?CERTIFICATE-----/.test(readSecretFile(variable, file))) return;
+  throw new ConfigError(variable, `${file} has no certificate, expected a file of certificates in PEM`);
+}
+
+/** Names of the variables by which the runtime finds a proxy. */
+const proxyVariables = ["HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY"].flatMap((name) => [name, name.toLowerCase()]);
+
+/** Refuses a proxy that no connection can go through: each call would fail by a reason that seems to be the provider's. */
+function checkProxies(env: Environment): void {
+  for (const variable of proxyVariables) {
+    // The runtime reads it as it is, with spaces.
+    const text = env[variable];
+    if (text === undefined || text.trim() === "") continue;
+    const url = URL.parse(text.includes("://") ? text : `http://${text}`);
+    const isUsable = text.trim() === text && url !== null && url.hostname !== "" && /^https?:$/.test(url.protocol);
+    if (isUsable) continue;
+    const shown = JSON.stringify(text.replace(/^([^/]*\/\/)?.*@/, "$1…@"));
+    throw new ConfigError(variable, `it is ${shown}, expected an HTTP proxy such as http://proxy.example.com:3128`);
+  }
 }
 
 /** @throws {ConfigError} */
@@ -203,7 +231,7 @@ function checkTogether<S extends Settings>({ settings, together = [] }: SettingG
 }
 
 function readSetting({ variable, fallback, secret, expected, parse }: Setting, env: Environment): unknown {
-  const rawValue = readText(env, variable);
+  const rawValue = secret ? readSecret(env, variable) : readText(env, variable);
   const text = rawValue ?? fallback;
   if (text === undefined) return undefined;
   let problem = secret ? "its value is invalid" : `it is ${JSON.stringify(rawValue)}`;
@@ -226,8 +254,9 @@ function readProxy(env: Environment): Config["proxyEnv"] {
 
 function readCredentials(pluginName: string, env: Environment): Credentials {
   const keyVariable = `${getVariablePrefix(pluginName)}_API_KEY`;
-  const listed = (readText(env, keyVariable) ?? "").split(",").map((key) => key.trim());
+  const listed = (readSecret(env, keyVariable) ?? "").split(",").map((key) => key.trim());
   const keys = [...new Set(listed.filter((key) => key !== ""))];
+  for (const key of keys) checkSecret(keyVariable, key);
   const invalid = keys.findIndex((key) => !/^[\x21-\x7e]+$/.test(key));
   if (invalid !== -1) {
     const problem = `key ${invalid + 1} contains a space or a character that a header cannot contain`;
@@ -249,8 +278,8 @@ function readBaseUrl(pluginName: string, env: Environment): Pick<Credentials, "b
 function readFormCredentials(pluginName: string, form: CredentialForm, env: Environment): Credentials {
   const base = readBaseUrl(pluginName, env);
   const nameOf = (field: string) => getFieldVariable(pluginName, field);
-  const columns = form.fields.flatMap(({ name, isFile }) => {
-    const text = readText(env, nameOf(name));
+  const columns = form.fields.flatMap(({ name, isFile, secret }) => {
+    const text = secret === true ? readSecret(env, nameOf(name)) : readText(env, nameOf(name));
     if (text === undefined) return [];
     const values = isFile === true ? [readDocument(nameOf(name), text)] : text.split(",").map((value) => value.trim());
     return [{ name, values }];
@@ -299,6 +328,40 @@ function parseBaseUrl(variable: string, text: string): string {
 function readText(env: Environment, variable: string): string | undefined {
   const text = env[variable]?.trim();
   return text === "" ? undefined : text;
+}
+
+/**
+ * Reads a secret from its variable, or from the file that `<VARIABLE>_FILE` names, as secrets of containers are given.
+ *
+ * @throws {ConfigError} When both are set, the file cannot be read or is empty, or the text is no secret, such as
+ * `${OPENAI_API_KEY}` that nothing has replaced.
+ */
+function readSecret(env: Environment, variable: string): string | undefined {
+  const own = readText(env, variable);
+  const fileVariable = `${variable}_FILE`;
+  const file = readText(env, fileVariable);
+  if (file === undefined) return own === undefined ? undefined : checkSecret(variable, own);
+  if (own !== undefined) throw new ConfigError(fileVariable, `it is set, and so is ${variable}, expected one of them`);
+  const text = readSecretFile(fileVariable, file);
+  if (text === "") throw new ConfigError(fileVariable, `${file} is empty, expected a file with the secret`);
+  return checkSecret(fileVariable, text);
+}
+
+/** @returns The text of the file without white space around it. @throws {ConfigError} */
+function readSecretFile(variable: string, file: string): string {
+  try {
+    return readFileSync(file, "utf8").trim();
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new ConfigError(variable, `${file} cannot be read (${code}), expected the path of a file`);
+  }
+}
+
+/** @throws {ConfigError} */
+function checkSecret(variable: string, text: string): string {
+  const problem = findSecretFault(text);
+  if (problem !== undefined) throw new ConfigError(variable, problem);
+  return text;
 }
 
 /** Several processes must share what a single one keeps in memory. */
@@ -352,9 +415,18 @@ function checkMetrics({ workers, metricsPort, metricsToken, port }: Values): voi
 }
 
 function toAbsolute(folder: string, env: Environment): string {
-  const user = readText(env, "HOME") ?? homedir();
-  const expanded = folder === "~" || folder.startsWith("~/") ? join(user, folder.slice(1)) : folder;
+  const isOfUser = folder === "~" || folder.startsWith("~/");
+  const expanded = isOfUser ? join(findUserFolder(env), folder.slice(1)) : folder;
   return isAbsolute(expanded) ? expanded : resolve(expanded);
+}
+
+/** @throws {ConfigError} For a user that the system does not know, as in a container with any user id. */
+function findUserFolder(env: Environment): string {
+  try {
+    return readText(env, "HOME") ?? homedir();
+  } catch {
+    throw new ConfigError("MODELGATE_HOME", "it is not set, and this user has no home folder, expected a folder");
+  }
 }
 
 /** Options of single sign-on; `undefined` when no identity provider is configured. */

@@ -44,3 +44,15 @@ export function trimSlashes(text: string): string {
   while (text[end - 1] === "/") end--;
   return text.slice(0, end);
 }
+
+/**
+ * Why a text is surely no secret: a file of variables that no shell has read keeps quotation marks and references in its
+ * values, and a page has a placeholder. `undefined` for any other text. The text is not in the answer.
+ */
+export function findSecretFault(text: string): string | undefined {
+  if (/^(["'`]).*\1$/s.test(text))
+    return "it begins and ends with a quotation mark, expected the secret without quotes";
+  if (/^(\$\w+|\$\{[^}]*\}|\$\([^)]*\)|%\w+%|\{\{.*\}\}|<[^>]*>)$/s.test(text))
+    return "it is a reference or a placeholder that nothing has replaced, expected the secret itself";
+  return undefined;
+}

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { decodePercent } from "../contract/index.ts";
 import { replaceTexts } from "../lib/escapes.ts";
 
@@ -21,11 +22,25 @@ export function createRedactor(env: Environment, stored: ReadonlySet<string> = n
   return (text) => replaceTexts(text, new Set([...secrets, ...[...stored].filter(isLong)]), "[hidden]");
 }
 
+/** Variables that name the file of a secret. */
+const secretFileName = /^(.*(?:KEY|KEYS|SECRET|PASSWORD|TOKEN|HEADERS|URL))_FILE$/i;
+
 function findSecrets(name: string, value: string): string[] {
+  const [, secretOfFile] = secretFileName.exec(name) ?? [];
+  if (secretOfFile !== undefined) return findSecrets(secretOfFile, readIfThere(value));
   if (secretName.test(name)) return value.split(",").map((secret) => secret.trim());
   // Headers of the trace collector: `x-api-key=word,x-tenant=word`.
   if (/HEADERS$/i.test(name))
     return value.split(",").map((pair) => decodePercent(pair.slice(pair.indexOf("=") + 1).trim()));
   const url = URL.parse(value);
   return url === null || url.password === "" ? [] : [url.password, decodePercent(url.password)];
+}
+
+/** The text of a file without white space around it; empty when it cannot be read. */
+function readIfThere(file: string): string {
+  try {
+    return readFileSync(file.trim(), "utf8").trim();
+  } catch {
+    return "";
+  }
 }

@@ -84,6 +84,22 @@ export class ModelNames {
     return [...ids];
   }
 
+  /**
+   * Refuses a name that no model will ever have, for which a limit would bind nothing, and a key could use nothing. Other unknown
+   * names may be those of a plugin that is added later.
+   *
+   * @param param The field that has the name.
+   * @throws {GatewayError} `invalid_request`
+   */
+  checkPossible(name: string, param: string): void {
+    const isPattern = name.includes("*");
+    if ((!isPattern && name.trim() === name) || this.isVirtual(name) || this.find(name) !== undefined) return;
+    const problem = isPattern
+      ? "is a pattern, but names of models are exact; name each model"
+      : "has white space around it; leave that out";
+    throw new GatewayError("invalid_request", `${param}: ${quoteValue(name)} ${problem}`, { param });
+  }
+
   /** The end of a message about a name that no model has, with the one that was most likely meant. */
   describeUnknown(name: string): string {
     const names = new Set([...this.#registry.virtualModels.keys(), ...this.#byName.keys()]);

@@ -156,10 +156,12 @@ export function parseKeyId(idOrKey: string): string {
  * added later may have it.
  *
  * @throws {UsageError} When there is no name.
+ * @throws {GatewayError} `invalid_request` for a name that no model will ever have.
  */
 export async function parseAllowedModels(text: string, context: CliContext, config: Config): Promise<string[]> {
   const models = await loadModelNames(context, config);
   const names = text.split(",").map((name) => name.trim());
+  for (const name of names) models.checkPossible(name, "models");
   const allowed = models.toIds(
     names.filter((name) => name !== ""),
     { onUnknown: (message) => warn(message, context) },
@@ -176,6 +178,7 @@ export async function parseAllowedModels(text: string, context: CliContext, conf
 export async function parseModel(name: string, context: CliContext, config: Config): Promise<string> {
   const models = await loadModelNames(context, config);
   if (models.isVirtual(name)) throw new UsageError(`${name} is a virtual model; name the models that serve its calls`);
+  models.checkPossible(name, "model");
   return findId(models, name, context);
 }
 

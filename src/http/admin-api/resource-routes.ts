@@ -17,7 +17,7 @@ import {
 import { getDisplayName, isEnded } from "../../provider/index.ts";
 import type { Served } from "../../providers/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { displayNameOf, idOfCountedModel, idOfModel, modelNamesOf } from "../forms/read-fields.ts";
+import { displayNameOf, idOfCountedModel, idOfRuledModel, modelNamesOf } from "../forms/read-fields.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import type { Below, Endpoint, Intersection, Route } from "../lifecycle/route.ts";
 import { formBody } from "../lifecycle/validate.ts";
@@ -52,7 +52,7 @@ export function toResourceDeps(deps: HttpDeps): ResourceDeps {
     served,
     readServed: () => served,
     hasPolicy: (name) => deps.snapshot().policies.has(name),
-    modelIdOf: (name) => idOfModel(deps, name),
+    modelIdOf: (name) => idOfRuledModel(deps, name),
     countedModelIdOf: (name) => idOfCountedModel(deps, name),
     modelNameOf: (id) => displayNameOf(deps, id),
   };

@@ -108,14 +108,34 @@ export function modelNamesOf({ kernel: { registry }, snapshot }: ModelSource): M
   return getModelNames({ plugins: snapshot().plugins, registry });
 }
 
+/** @throws {GatewayError} `invalid_request` for a name in the list that no model will ever have. */
+export function checkNames(deps: ModelSource, allowed: readonly string[]): void {
+  const names = modelNamesOf(deps);
+  for (const name of allowed) names.checkPossible(name, "allowed_models");
+}
+
+/**
+ * The id of a model that a rule is about; an unknown name is kept as it is.
+ *
+ * @throws {GatewayError} `invalid_request` for a name that no model will ever have.
+ */
+export function idOfRuledModel(deps: ModelSource, name: string): string {
+  modelNamesOf(deps).checkPossible(name, "model");
+  return idOfModel(deps, name);
+}
+
 /** Returns the id of a model by any of its names; an unknown name is returned as it is. */
 export function idOfModel(deps: ModelSource, name: string): string {
   return modelNamesOf(deps).find(name)?.id ?? name;
 }
 
-/** The id of a model whose calls a limit counts. @throws {GatewayError} `invalid_request` for a virtual model. */
+/**
+ * The id of a model whose calls a limit counts.
+ *
+ * @throws {GatewayError} `invalid_request` for a virtual model, and for a name that no model will ever have.
+ */
 export function idOfCountedModel(deps: ModelSource, name: string): string {
-  if (!deps.kernel.registry.virtualModels.has(name)) return idOfModel(deps, name);
+  if (!deps.kernel.registry.virtualModels.has(name)) return idOfRuledModel(deps, name);
   throw new GatewayError(
     "invalid_request",
     `${quoteValue(name)} is a virtual model, whose calls are counted at the models that serve them; limit these`,
@@ -134,6 +154,7 @@ export function withModelIds<Body extends { readonly allowed_models?: readonly s
   by: string,
 ): Body {
   if (body.allowed_models == null) return body;
+  checkNames(deps, body.allowed_models);
   const onUnknown = (message: string) =>
     deps.log.warn("unknown_model", { message: `A list of models was written, but ${message}`, by });
   return { ...body, allowed_models: modelNamesOf(deps).toIds(body.allowed_models, { onUnknown }) };

@@ -25,6 +25,17 @@ test("the chart sets nothing that the gateway does not read", async () => {
   expect(() => readConfig(settings, moduleSettings)).not.toThrow();
 });
 
+test("the user of the pods is a value alone, so that null leaves it to a cluster such as OpenShift", async () => {
+  const values = (await read("values.yaml")) as { podSecurityContext: unknown };
+  const image = await Bun.file(join(chart, "../../Dockerfile")).text();
+  const [, user] = /^USER (\d+):\d+$/m.exec(image) ?? [];
+  const id = Number(user);
+  expect(values.podSecurityContext).toEqual({ runAsUser: id, runAsGroup: id, fsGroup: id });
+  const deployment = await Bun.file(join(chart, "templates/deployment.yaml")).text();
+  expect(deployment).not.toMatch(/runAsUser|runAsGroup|fsGroup/);
+  expect(deployment).toContain("{{- with .Values.podSecurityContext }}");
+});
+
 test("the packed chart is the folder's files, and equal each time", async () => {
   const folder = mkdtempSync(join(tmpdir(), "modelgate-chart-"));
   try {

@@ -52,10 +52,10 @@ test.skipIf(process.platform !== "linux")(
       const tar = Bun.gunzipSync(await Bun.file(layer).bytes());
       expect(rootfs.diff_ids).toEqual([`sha256:${new Bun.CryptoHasher("sha256").update(tar).digest("hex")}`]);
       const owners = Bun.spawnSync(["tar", "--list", "--verbose", "--numeric-owner", "--gzip", "--file", layer]);
-      const owned = owners.stdout.toString().matchAll(/^(\S+) 65532\/65532 .* (\S+)$/gm);
-      expect(Array.from(owned, ([, mode, path]) => [mode, path])).toEqual([
-        ["drwxr-xr-x", "./var/lib/modelgate/"],
-        ["drwxrwxrwt", "./tmp/"],
+      const owned = owners.stdout.toString().matchAll(/^(\S+) 65532\/(\d+) .* (\S+)$/gm);
+      expect(Array.from(owned, ([, mode, group, path]) => [mode, group, path])).toEqual([
+        ["drwxrwx---", "0", "./var/lib/modelgate/"],
+        ["drwxrwxrwt", "65532", "./tmp/"],
       ]);
 
       const root = unpack(layer, join(folder, "root"));
@@ -69,11 +69,18 @@ test.skipIf(process.platform !== "linux")(
       if (!canEnter) return;
       // The program finds itself by /proc, which every container has.
       mkdirSync(join(root, "proc"));
-      const enter =
-        'mount -t proc proc "$1/proc" && exec chroot --userspec=65532:65532 "$1" /usr/local/bin/modelgate "$2"';
-      const { exitCode, stdout, stderr } = Bun.spawnSync(["unshare", "-m", "sh", "-c", enter, "sh", root, "version"]);
-      expect([exitCode, stderr.toString()]).toEqual([0, ""]);
-      expect(stdout.toString()).toStartWith(`modelgate ${version}`);
+      const enter = 'mount -t proc proc "$1/proc" && exec chroot --userspec="$2" "$1" /usr/local/bin/modelgate "$3" $4';
+      const runAs = (user: string, ...command: string[]) => {
+        const { exitCode, stdout, stderr } = Bun.spawnSync(
+          ["unshare", "-m", "sh", "-c", enter, "sh", root, user, ...command],
+          { env: { PATH: process.env.PATH, MODELGATE_HOME: "/var/lib/modelgate" } },
+        );
+        expect([exitCode, stderr.toString()]).toEqual([0, ""]);
+        return stdout.toString();
+      };
+      expect(runAs("65532:65532", "version")).toStartWith(`modelgate ${version}`);
+      // OpenShift chooses a user that the image does not know, in the group 0. It makes the database.
+      expect(runAs("1000660000:0", "account", "list")).toStartWith("No accounts yet");
     } finally {
       rmSync(folder, { recursive: true, force: true });
     }

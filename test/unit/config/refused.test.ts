@@ -1,4 +1,7 @@
 import { expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { readConfig } from "../../../src/config/index.ts";
 
 test("refuses NODE_TLS_REJECT_UNAUTHORIZED=0, which would be ignored, in one sentence", () => {
@@ -8,4 +11,55 @@ test("refuses NODE_TLS_REJECT_UNAUTHORIZED=0, which would be ignored, in one sen
     expect.objectContaining({ name: "ConfigError", variable, message: `Cannot use ${variable}: ${problem}` }),
   );
   expect(() => readConfig({ [variable]: "" })).not.toThrow();
+});
+
+const proxies = ["HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "https_proxy", "http_proxy", "all_proxy"];
+
+test.each(proxies)("refuses a proxy in %s through which no call could go", (variable) => {
+  const bad = [
+    "socks5://127.0.0.1:1080",
+    '"http://127.0.0.1:3128"',
+    " http://127.0.0.1:3128",
+    "http://127.0.0.1:3128\r",
+    "http://",
+    "http://a b",
+  ];
+  for (const text of bad) {
+    expect(() => readConfig({ [variable]: text })).toThrow(
+      expect.objectContaining({ variable, message: expect.stringContaining("expected an HTTP proxy such as") }),
+    );
+  }
+  for (const text of [
+    "",
+    " ",
+    "http://127.0.0.1:3128",
+    "https://user:p%40ss@proxy.example.com",
+    "proxy.example.com:3128",
+  ]) {
+    expect(() => readConfig({ [variable]: text })).not.toThrow();
+  }
+});
+
+test("does not show the password of a proxy that it refuses", () => {
+  for (const text of ["socks5://user:hunter2@proxy:1080", "user:hunter2@"]) {
+    expect(() => readConfig({ HTTPS_PROXY: text })).toThrow(
+      expect.objectContaining({ message: expect.not.stringContaining("hunter2") }),
+    );
+  }
+});
+
+test("refuses a file of certificates that is not there or has none, because the runtime goes on without it", () => {
+  const folder = mkdtempSync(join(tmpdir(), "modelgate-certificates-"));
+  const file = join(folder, "ca.pem");
+  const refusal = (problem: string) => `Cannot use NODE_EXTRA_CA_CERTS: ${file} ${problem}`;
+  const read = () => readConfig({ NODE_EXTRA_CA_CERTS: file });
+  try {
+    expect(read).toThrow(refusal("cannot be read (ENOENT), expected the path of a file"));
+    writeFileSync(file, "MIIB");
+    expect(read).toThrow(refusal("has no certificate, expected a file of certificates in PEM"));
+    writeFileSync(file, "# ours\n-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n");
+    expect(read).not.toThrow();
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });

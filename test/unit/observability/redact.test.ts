@@ -1,4 +1,7 @@
 import { expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { createLog } from "../../../src/observability/log.ts";
 import { createRedactor } from "../../../src/observability/redact.ts";
 
@@ -54,5 +57,24 @@ test("log lines with text of others have no secret and stay valid JSON", () => {
   for (const line of lines) {
     expect(() => JSON.parse(line)).not.toThrow();
     expect(line).not.toMatch(/acme-key|reallysecret/);
+  }
+});
+
+test("secrets are removed that are in the files which variables name", () => {
+  const folder = mkdtempSync(join(tmpdir(), "modelgate-redact-"));
+  const write = (name: string, text: string) => {
+    writeFileSync(join(folder, name), text);
+    return join(folder, name);
+  };
+  try {
+    const redact = createRedactor({
+      OPENAI_API_KEY_FILE: write("openai", "sk-of-a-file\n"),
+      DATABASE_URL_FILE: write("database", "postgres://gate:longpassword@127.0.0.1/gate\n"),
+      OIDC_CLIENT_SECRET_FILE: join(folder, "absent"),
+      SSL_CERT_FILE: write("certificate", "of everybody"),
+    });
+    expect(redact("sk-of-a-file, longpassword, of everybody")).toBe("[hidden], [hidden], of everybody");
+  } finally {
+    rmSync(folder, { recursive: true });
   }
 });

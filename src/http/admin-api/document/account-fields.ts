@@ -1,7 +1,7 @@
 import type { Static } from "@sinclair/typebox";
 import { formatUsd } from "../../../contract/index.ts";
 import { readBudget } from "../../../lib/fields.ts";
-import { modelNamesOf, type Period } from "../../forms/read-fields.ts";
+import { checkNames, modelNamesOf, type Period } from "../../forms/read-fields.ts";
 import { invalid } from "../lists.ts";
 import type { FieldChanges, Planning } from "./section.ts";
 
@@ -44,6 +44,7 @@ export function withPlannedIds<Entry extends { readonly allowed_models?: readonl
   entry: Entry,
 ): Entry {
   if (entry.allowed_models == null) return entry;
+  checkNames(planning.deps, entry.allowed_models);
   const allowed = modelNamesOf(planning.deps).toIds(entry.allowed_models, {
     planned: (name) => planning.addedModels.get(name),
     onUnknown: (message) => planning.warnings.add(`A list of models is kept as it is, but ${message}`),
