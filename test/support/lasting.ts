@@ -2,7 +2,7 @@ import { builtIns } from "../../plugins/index.ts";
 import type { Model, ProviderPlugin } from "../../src/provider/index.ts";
 
 /** A plugin whose models answer on any day: those that its provider ends are asked for after that, too. */
-export const toLasting = (plugin: ProviderPlugin): ProviderPlugin => ({ ...plugin, models: plugin.models.map(last) });
+const toLasting = (plugin: ProviderPlugin): ProviderPlugin => ({ ...plugin, models: plugin.models.map(last) });
 
 const last = (model: Model): Model => (model.retiredOn === undefined ? model : { ...model, whenRetired: "serve" });
 

@@ -1,5 +1,15 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { chmodSync, chownSync, constants, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  constants,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+} from "node:fs";
 import { networkInterfaces, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { commandLine } from "../../support/gateway.ts";
@@ -87,6 +97,26 @@ describe("a gateway of a user without rights", () => {
     }
     child.kill("SIGTERM");
     expect(await child.exited).toBe(0);
+  });
+
+  test("that the system does not know serves from MODELGATE_HOME, and says so where that is not set", async () => {
+    if (reason !== undefined) return console.log(`Not run: ${reason}`);
+    const unknown = 1_234_567_890;
+    expect(readFileSync("/etc/passwd", "utf8")).not.toContain(`:${unknown}:`);
+    const asUnknown = ["setpriv", "--reuid", String(unknown), "--regid", "0", "--clear-groups"];
+    const home = join(folder, "unknown");
+    mkdirSync(home);
+    chownSync(home, nobody, 0);
+    chmodSync(home, 0o770);
+    const { child, said } = serveProcess(asUnknown, { MODELGATE_HOME: home, SANDBOX: "on" }, folder);
+    await until(() => said().includes("Base URL"));
+    child.kill("SIGTERM");
+    expect(await child.exited).toBe(0);
+    const homeless = serveProcess(asUnknown, {}, folder);
+    expect([await homeless.child.exited, await homeless.complaint]).toEqual([
+      2,
+      "Cannot use MODELGATE_HOME: it is not set, and this user has no home folder, expected a folder\n",
+    ]);
   });
 
   test("says so where it may not write its home", async () => {
