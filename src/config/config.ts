@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { isAbsolute, join, resolve } from "node:path";
-import { findSecretFault, isPlainUrl } from "../contract/index.ts";
+import { findSecretError, isPlainUrl } from "../contract/index.ts";
 import {
   type CredentialFields,
   type CredentialForm,
@@ -359,7 +359,7 @@ function readSecretFile(variable: string, file: string): string {
 
 /** @throws {ConfigError} */
 function checkSecret(variable: string, text: string): string {
-  const problem = findSecretFault(text);
+  const problem = findSecretError(text);
   if (problem !== undefined) throw new ConfigError(variable, problem);
   return text;
 }

@@ -49,7 +49,7 @@ export function trimSlashes(text: string): string {
  * Why a text is surely no secret: a file of variables that no shell has read keeps quotation marks and references in its
  * values, and a page has a placeholder. `undefined` for any other text. The text is not in the answer.
  */
-export function findSecretFault(text: string): string | undefined {
+export function findSecretError(text: string): string | undefined {
   if (/^(["'`]).*\1$/s.test(text))
     return "it begins and ends with a quotation mark, expected the secret without quotes";
   if (/^(\$\w+|\$\{[^}]*\}|\$\([^)]*\)|%\w+%|\{\{.*\}\}|<[^>]*>)$/s.test(text))
