@@ -49,10 +49,24 @@ export function trimSlashes(text: string): string {
  * Why a text is surely no secret: a file of variables that no shell has read keeps quotation marks and references in its
  * values, and a page has a placeholder. `undefined` for any other text. The text is not in the answer.
  */
-export function findSecretFault(text: string): string | undefined {
+export function findSecretError(text: string): string | undefined {
   if (/^(["'`]).*\1$/s.test(text))
     return "it begins and ends with a quotation mark, expected the secret without quotes";
   if (/^(\$\w+|\$\{[^}]*\}|\$\([^)]*\)|%\w+%|\{\{.*\}\}|<[^>]*>)$/s.test(text))
     return "it is a reference or a placeholder that nothing has replaced, expected the secret itself";
   return undefined;
+}
+
+/**
+ * Decodes the bytes of a file that a person wrote. Editors and shells of Windows put a byte order mark before UTF-8, and
+ * PowerShell's `>` writes UTF-16. The mark is not in the text. Other bytes are read as UTF-8.
+ *
+ * @example
+ * decodeText(readFileSync("gateway.json"));
+ */
+export function decodeText(bytes: Uint8Array): string {
+  const [first, second] = bytes;
+  const encoding =
+    first === 0xff && second === 0xfe ? "utf-16le" : first === 0xfe && second === 0xff ? "utf-16be" : "utf-8";
+  return new TextDecoder(encoding).decode(bytes);
 }

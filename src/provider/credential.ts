@@ -1,4 +1,4 @@
-import { findSecretFault } from "../contract/index.ts";
+import { findSecretError } from "../contract/index.ts";
 
 /**
  * Services that give a machine in a cloud its own credentials: a container of ECS or EKS, an instance of EC2, and a
@@ -182,7 +182,7 @@ export function findCredentialError(
     if (value === undefined) continue;
     const isText = field.isFile === true ? /^[^\0]{1,16384}$/u.test(value) : /^[\x21-\x7e]{1,4096}$/.test(value);
     if (!isText) return { field: name, problem: "it is empty or has a space or a character that no such value has" };
-    const fault = field.secret === true ? findSecretFault(value) : undefined;
+    const fault = field.secret === true ? findSecretError(value) : undefined;
     if (fault !== undefined) return { field: name, problem: fault };
     if (field.choices !== undefined && !field.choices.some((choice) => choice.value === value)) {
       const values = field.choices.map((choice) => choice.value).join(" or ");

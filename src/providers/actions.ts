@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Administrator, Audited } from "../audit/index.ts";
-import { findSecretFault, GatewayError } from "../contract/index.ts";
+import { findSecretError, GatewayError } from "../contract/index.ts";
 import type { Database, TransactionScope } from "../db/index.ts";
 import { isLocalHost } from "../kernel/index.ts";
 import { isRecord, parseJson, readJson } from "../lib/json.ts";
@@ -285,7 +285,7 @@ function checkKey(secret: unknown): string {
       "The key is empty or has a space, comma or other character that no key has; paste one key at a time";
     throw invalid("key", message);
   }
-  const problem = findSecretFault(key);
+  const problem = findSecretError(key);
   if (problem !== undefined) throw invalid("key", `The key cannot be used: ${problem}`);
   return key;
 }

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import azure from "../../../plugins/azure/index.ts";
 import { type ConfigError, describeConfig, readConfig } from "../../../src/config/index.ts";
 import { settings } from "../../../src/config/settings.ts";
-import { findSecretFault } from "../../../src/contract/index.ts";
+import { findSecretError } from "../../../src/contract/index.ts";
 import { findCredentialError } from "../../../src/provider/index.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "modelgate-secrets-"));
@@ -103,7 +103,7 @@ const references = [
 ];
 
 test.each([...quoted, ...references])("refuses %s for a secret, in a sentence that does not show it", (text) => {
-  const fault = findSecretFault(text);
+  const fault = findSecretError(text);
   expect(fault).toBeDefined();
   for (const env of [{ OPENAI_API_KEY: text }, { OPENAI_API_KEY_FILE: write("fault", text) }]) {
     const { message } = refusalOf(env, readOpenai);
@@ -126,13 +126,13 @@ test("refuses them in the secret fields of a cloud", () => {
   for (const text of [...quoted, `\${AZURE_API_KEY}`]) {
     expect(findCredentialError(form, { [secret]: text })).toEqual({
       field: secret,
-      problem: findSecretFault(text) as string,
+      problem: findSecretError(text) as string,
     });
   }
 });
 
 test("takes secrets that only look a little like these", () => {
   for (const text of ["sk-$abc", "$abc-def", 'a"b"', "<a>b", "{a}", "50%", "%41-%42", '{"type":"service_account"}']) {
-    expect(findSecretFault(text)).toBeUndefined();
+    expect(findSecretError(text)).toBeUndefined();
   }
 });
