@@ -62,7 +62,7 @@ export function findSecretError(text: string): string | undefined {
  * PowerShell's `>` writes UTF-16. The mark is not in the text. Other bytes are read as UTF-8.
  *
  * @example
- * decodeText(readFileSync("gateway.json"));
+ * decodeText(new Uint8Array([0xef, 0xbb, 0xbf, 0x7b, 0x7d])); // => "{}"
  */
 export function decodeText(bytes: Uint8Array): string {
   const [first, second] = bytes;
