@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { isAbsolute, join, resolve } from "node:path";
-import { findSecretError, isPlainUrl } from "../contract/index.ts";
+import { decodeText, findSecretError, isPlainUrl } from "../contract/index.ts";
 import {
   type CredentialFields,
   type CredentialForm,
@@ -309,7 +309,7 @@ function readFormCredentials(pluginName: string, form: CredentialForm, env: Envi
 function readDocument(variable: string, text: string): string {
   if (text.startsWith("{")) return text;
   try {
-    return readFileSync(text, "utf8").trim();
+    return decodeText(readFileSync(text)).trim();
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     throw new ConfigError(variable, `its file cannot be read (${code}), expected the document or the path of its file`);
@@ -350,7 +350,7 @@ function readSecret(env: Environment, variable: string): string | undefined {
 /** @returns The text of the file without white space around it. @throws {ConfigError} */
 function readSecretFile(variable: string, file: string): string {
   try {
-    return readFileSync(file, "utf8").trim();
+    return decodeText(readFileSync(file)).trim();
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     throw new ConfigError(variable, `${file} cannot be read (${code}), expected the path of a file`);

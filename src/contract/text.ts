@@ -56,3 +56,17 @@ export function findSecretError(text: string): string | undefined {
     return "it is a reference or a placeholder that nothing has replaced, expected the secret itself";
   return undefined;
 }
+
+/**
+ * Decodes the bytes of a file that a person wrote. Editors and shells of Windows put a byte order mark before UTF-8, and
+ * PowerShell's `>` writes UTF-16. The mark is not in the text. Other bytes are read as UTF-8.
+ *
+ * @example
+ * decodeText(new Uint8Array([0xef, 0xbb, 0xbf, 0x7b, 0x7d])); // => "{}"
+ */
+export function decodeText(bytes: Uint8Array): string {
+  const [first, second] = bytes;
+  const encoding =
+    first === 0xff && second === 0xfe ? "utf-16le" : first === 0xfe && second === 0xff ? "utf-16be" : "utf-8";
+  return new TextDecoder(encoding).decode(bytes);
+}

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { decodePercent } from "../contract/index.ts";
+import { decodePercent, decodeText } from "../contract/index.ts";
 import { replaceTexts } from "../lib/escapes.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -39,7 +39,7 @@ function findSecrets(name: string, value: string): string[] {
 /** The text of a file without white space around it; empty when it cannot be read. */
 function readIfThere(file: string): string {
   try {
-    return readFileSync(file.trim(), "utf8").trim();
+    return decodeText(readFileSync(file.trim())).trim();
   } catch {
     return "";
   }

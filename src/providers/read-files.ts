@@ -1,4 +1,5 @@
 import { readFileSync, statSync } from "node:fs";
+import { decodeText } from "../contract/index.ts";
 import { JsonBoundsError, type JsonSource, readJson as readBoundedJson } from "../lib/json.ts";
 import { PluginError } from "../sdk/errors.ts";
 
@@ -12,7 +13,7 @@ export function readTextFile(path: string): string {
     if (size > fileBytesMax) {
       throw new PluginError(`it has ${size} bytes, expected at most ${fileBytesMax}; is it the right file?`);
     }
-    const text = readFileSync(path, "utf8").replace(/^\uFEFF/, "");
+    const text = decodeText(readFileSync(path));
     if (text.trim() === "") throw new PluginError("it is empty, expected a plugin; write one or remove the file");
     return text;
   } catch (cause) {

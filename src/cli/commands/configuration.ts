@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import type { Config } from "../../config/index.ts";
-import { type ErrorCode, errorTable, GatewayError, trimSlashes } from "../../contract/index.ts";
+import { decodeText, type ErrorCode, errorTable, GatewayError, trimSlashes } from "../../contract/index.ts";
 import { isRecord, parseJson, readJson } from "../../lib/json.ts";
 import { toTerminalLine } from "../../lib/terminal-text.ts";
 import { defineCommand, UsageError } from "../command.ts";
@@ -56,7 +56,7 @@ export const applyConfiguration = defineCommand({
     if (!existsSync(args.FILE)) throw new UsageError(`There is no file ${args.FILE}`);
     let document: unknown;
     try {
-      document = readJson(readFileSync(args.FILE, "utf8"), "file");
+      document = readJson(decodeText(readFileSync(args.FILE)), "file");
     } catch (error) {
       throw new UsageError(`${args.FILE} is not JSON: ${(error as Error).message}`);
     }

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { Config } from "../../config/index.ts";
-import { formatUsd } from "../../contract/index.ts";
+import { decodeText, formatUsd } from "../../contract/index.ts";
 import { getModelNames, type ModelNames } from "../../providers/index.ts";
 import { type CliContext, type CommandResult, defineCommand, UsageError } from "../command.ts";
 import { makeKeys, withoutMade } from "../import/apply-openrouter.ts";
@@ -192,7 +192,7 @@ function showOpenRouterKeys(keys: readonly OpenRouterKey[], notes: readonly stri
 function readYaml(file: string): unknown {
   let text: string;
   try {
-    text = readFileSync(file, "utf8");
+    text = decodeText(readFileSync(file));
   } catch (error) {
     throw new UsageError(`${file} cannot be read: ${(error as NodeJS.ErrnoException).code}`);
   }

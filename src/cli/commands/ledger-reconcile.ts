@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { decodeText } from "../../contract/index.ts";
 import { createBillLookup } from "../../providers/index.ts";
 import { BillError, describeDifference, reconcileBill, toBillColumn } from "../../reports/index.ts";
 import { defineCommand, UsageError } from "../command.ts";
@@ -55,7 +56,7 @@ function parseTolerance(text: string | undefined): number {
 
 function readFile(path: string): string {
   try {
-    return readFileSync(path, "utf8");
+    return decodeText(readFileSync(path));
   } catch (error) {
     throw new UsageError(`Cannot read ${path}: ${(error as Error).message.split(",")[0]}`, { cause: error });
   }

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { basename } from "node:path";
 import { commandLine } from "../../audit/index.ts";
 import type { Config } from "../../config/index.ts";
-import { GatewayError, quoteValue } from "../../contract/index.ts";
+import { decodeText, GatewayError, quoteValue } from "../../contract/index.ts";
 import { monotonicNow, openNetwork, TimeoutScheduler } from "../../kernel/index.ts";
 import { bodyFields } from "../../lib/fields.ts";
 import { parseJson } from "../../lib/json.ts";
@@ -251,7 +251,7 @@ export const providerResume = defineCommand({
 function readManifestFile(file: string): unknown {
   let text: string;
   try {
-    text = readFileSync(file, "utf8");
+    text = decodeText(readFileSync(file));
   } catch (error) {
     throw new UsageError(`Cannot read ${file} (${(error as NodeJS.ErrnoException).code}), expected a manifest`);
   }

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { type Static, Type } from "@sinclair/typebox";
-import { capabilities } from "../../contract/index.ts";
+import { capabilities, decodeText } from "../../contract/index.ts";
 import { shapeChecker } from "../../lib/check-shape.ts";
 import { readJson } from "../../lib/json.ts";
 import { PluginError } from "../../sdk/errors.ts";
@@ -81,7 +81,7 @@ export function readFixtures(entry: string): Fixture[] {
 function readFixture(path: string, label: string): Fixture {
   let value: unknown;
   try {
-    value = readJson(readFileSync(path, "utf8"), "file");
+    value = readJson(decodeText(readFileSync(path)), "file");
   } catch (cause) {
     throw new PluginError(`Cannot read ${label}: it is not JSON; fix it or record it again`, { cause });
   }
