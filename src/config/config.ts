@@ -90,7 +90,6 @@ type Environment = Readonly<Record<string, string | undefined>>;
  */
 export function readConfig(env: Environment, groups: readonly SettingGroup[] = []): Config {
   checkCertificates(env);
-  checkProxies(env);
   const values = readValues(settings, env);
   checkWorkers(values);
   checkSignIn(values);
@@ -181,6 +180,21 @@ function checkCertificates(env: Environment): void {
     const problem = "certificates are always verified; unset it, and add an authority with NODE_EXTRA_CA_CERTS";
     throw new ConfigError("NODE_TLS_REJECT_UNAUTHORIZED", problem);
   }
+}
+
+/**
+ * Checks what the connections of a gateway need of its environment: a proxy that connections can go through, and a file of
+ * authorities that has some. Each call would fail otherwise, by a reason that seems to be the provider's. Commands that call nobody
+ * go by any environment of a shell.
+ *
+ * @throws {ConfigError} At the first variable that cannot be used.
+ */
+export function checkConnections(env: Environment): void {
+  checkAuthorities(env);
+  for (const variable of listProxyVariables(env)) checkProxy(variable, env[variable]);
+}
+
+function checkAuthorities(env: Environment): void {
   // The runtime starts without the authorities of a file that it cannot read.
   const variable = "NODE_EXTRA_CA_CERTS";
   const file = env[variable];
@@ -189,21 +203,21 @@ function checkCertificates(env: Environment): void {
   throw new ConfigError(variable, `${file} has no certificate, expected a file of certificates in PEM`);
 }
 
-/** Names of the variables by which the runtime finds a proxy. */
-const proxyVariables = ["HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY"].flatMap((name) => [name, name.toLowerCase()]);
+/** The variables by which the runtime finds a proxy. It reads the last two where one for the scheme is not set. */
+function listProxyVariables(env: Environment): string[] {
+  const both = (name: string) => [name, name.toLowerCase()];
+  const isSet = (name: string) => both(name).some((variable) => (env[variable] ?? "").trim() !== "");
+  const ofSchemes = ["HTTPS_PROXY", "HTTP_PROXY"];
+  return [...ofSchemes, ...(ofSchemes.every(isSet) ? [] : ["ALL_PROXY"])].flatMap(both);
+}
 
-/** Refuses a proxy that no connection can go through: each call would fail by a reason that seems to be the provider's. */
-function checkProxies(env: Environment): void {
-  for (const variable of proxyVariables) {
-    // The runtime reads it as it is, with spaces.
-    const text = env[variable];
-    if (text === undefined || text.trim() === "") continue;
-    const url = URL.parse(text.includes("://") ? text : `http://${text}`);
-    const isUsable = text.trim() === text && url !== null && url.hostname !== "" && /^https?:$/.test(url.protocol);
-    if (isUsable) continue;
-    const shown = JSON.stringify(text.replace(/^([^/]*\/\/)?.*@/, "$1…@"));
-    throw new ConfigError(variable, `it is ${shown}, expected an HTTP proxy such as http://proxy.example.com:3128`);
-  }
+/** The runtime reads it as it is, with spaces. */
+function checkProxy(variable: string, text = ""): void {
+  if (text.trim() === "") return;
+  const url = URL.parse(text.includes("://") ? text : `http://${text}`);
+  if (text.trim() === text && url !== null && url.hostname !== "" && /^https?:$/.test(url.protocol)) return;
+  const shown = JSON.stringify(text.replace(/^([^/]*\/\/)?.*@/, "$1…@"));
+  throw new ConfigError(variable, `it is ${shown}, expected an HTTP proxy such as http://proxy.example.com:3128`);
 }
 
 /** @throws {ConfigError} */

@@ -2,6 +2,7 @@ export {
   type Config,
   ConfigError,
   type ConfigRow,
+  checkConnections,
   describeConfig,
   getFieldVariable,
   getOidcOptions,

@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import { describeConfig, getDatabaseFile, getLocalOrigin, makeHome } from "../../config/index.ts";
+import { checkConnections, describeConfig, getDatabaseFile, getLocalOrigin, makeHome } from "../../config/index.ts";
 import { backupSqlite, restoreSqlite } from "../../db/index.ts";
 import { defineCommand, UsageError } from "../command.ts";
 import { exitCodes } from "../exit-codes.ts";
@@ -14,6 +14,7 @@ export const serve = defineCommand({
   args: [],
   example: "serve",
   async run(context, { config }) {
+    checkConnections(context.env);
     // Credentials are read at first use; reading them now stops the start when one is invalid.
     const { plugins, manifests } = await context.loadBuiltIns();
     for (const plugin of plugins) config.credentials(plugin);
