@@ -183,9 +183,8 @@ function checkCertificates(env: Environment): void {
 }
 
 /**
- * Checks what the connections of a gateway need of its environment: a proxy that connections can go through, and a file of
- * authorities that has some. Each call would fail otherwise, by a reason that seems to be the provider's. Commands that call nobody
- * go by any environment of a shell.
+ * Checks the proxy and certificate variables of a gateway that is about to start. A wrong one makes every call fail with an error
+ * that looks like the provider's. Commands that make no connections skip this check, because shells often set a SOCKS proxy.
  *
  * @throws {ConfigError} At the first variable that cannot be used.
  */
@@ -203,7 +202,7 @@ function checkAuthorities(env: Environment): void {
   throw new ConfigError(variable, `${file} has no certificate, expected a file of certificates in PEM`);
 }
 
-/** The variables by which the runtime finds a proxy. It reads the last two where one for the scheme is not set. */
+/** Lists the proxy variables that the runtime reads. `ALL_PROXY` applies only to a scheme without a proxy of its own. */
 function listProxyVariables(env: Environment): string[] {
   const both = (name: string) => [name, name.toLowerCase()];
   const isSet = (name: string) => both(name).some((variable) => (env[variable] ?? "").trim() !== "");
@@ -211,7 +210,7 @@ function listProxyVariables(env: Environment): string[] {
   return [...ofSchemes, ...(ofSchemes.every(isSet) ? [] : ["ALL_PROXY"])].flatMap(both);
 }
 
-/** The runtime reads it as it is, with spaces. */
+/** Checks the text with its spaces, because the runtime does not trim it. */
 function checkProxy(variable: string, text = ""): void {
   if (text.trim() === "") return;
   const url = URL.parse(text.includes("://") ? text : `http://${text}`);

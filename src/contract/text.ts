@@ -46,8 +46,8 @@ export function trimSlashes(text: string): string {
 }
 
 /**
- * Why a text is surely no secret: a file of variables that no shell has read keeps quotation marks and references in its
- * values, and a page has a placeholder. `undefined` for any other text. The text is not in the answer.
+ * Returns why a text cannot be a secret, or `undefined`. Env files that no shell has read keep quotation marks and references, and
+ * documentation has placeholders. The message does not contain the text.
  */
 export function findSecretError(text: string): string | undefined {
   if (/^(["'`]).*\1$/s.test(text))

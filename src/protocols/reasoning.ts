@@ -58,7 +58,7 @@ export const missingSignature = "skip_thought_signature_validator";
 const textFields: Readonly<Record<string, string>> = { "reasoning.text": "text", "reasoning.summary": "summary" };
 
 /**
- * Joins the pieces in which a stream brings details: texts of one type, format and place become one, until a signature ends it.
+ * Joins streamed pieces of reasoning details. Texts of the same type, format and index become one; a signature ends it.
  *
  * @example
  * const pieces = [{ text: "H" }, { text: "m", signature: "s" }].map((piece) => ({ type: "reasoning.text", ...piece }));

@@ -85,8 +85,8 @@ export class ModelNames {
   }
 
   /**
-   * Refuses a name that no model will ever have, for which a limit would bind nothing, and a key could use nothing. Other unknown
-   * names may be those of a plugin that is added later.
+   * Refuses a name that no model can ever have: a limit for it would never apply. Other unknown names are accepted, because a plugin
+   * may be added later.
    *
    * @param param The field that has the name.
    * @throws {GatewayError} `invalid_request`

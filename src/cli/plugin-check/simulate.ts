@@ -81,7 +81,7 @@ export async function simulate(plugin: ProviderPlugin, fixture: Fixture, answer:
     });
     return respond(answer);
   }) as unknown as typeof globalThis.fetch;
-  // A plugin passes on any day: a model that its provider has ended is asked for, too.
+  // The check tests the code of a plugin, which does not depend on the day, so it also calls retired models.
   const models = plugin.models.map((model) => ({ ...model, whenRetired: "serve" as const }));
   const row =
     models.find(({ id }) => id === fixture.model) ??

@@ -2,8 +2,8 @@ import { isRecord } from "../../lib/json.ts";
 import { type ChatCompletion, type ChatStream, type ChunkChoice, mapPieces } from "../../provider/index.ts";
 
 /**
- * An answer that the client began itself, without that beginning: some providers repeat it, and clients put both together. An answer
- * that begins otherwise stays as it is.
+ * Removes the beginning that the client wrote from an answer. Some providers repeat it, but clients append the answer to it. An
+ * answer that begins differently is unchanged.
  *
  * @example
  * const choices = [{ index: 0, message: { role: "assistant", content: "{\"a\":1}" }, finish_reason: "stop" }];
@@ -21,27 +21,30 @@ export function withoutBeginning<Answer extends ChatCompletion | ChatStream<Even
   return answer;
 }
 
-/** The text of a choice is held back for as long as it is the beginning, or a part of it. */
+/** Holds the text of a choice back while it repeats the beginning. */
 function continueStream<Event>(stream: ChatStream<Event>, beginning: string): ChatStream<Event> {
-  /** The text that is held back, by choice; `undefined` once what follows is the model's. */
-  const heldOf = new Map<number, string | undefined>();
+  /** The number of characters that each choice has repeated; `undefined` once the model goes on. */
+  const repeatedOf = new Map<number, number | undefined>();
   return mapPieces(stream, (chunk) => {
     for (const choice of chunk.choices) {
-      if (!isRecord(choice) || (heldOf.has(choice.index) && heldOf.get(choice.index) === undefined)) continue;
-      heldOf.set(choice.index, continueChoice(choice, heldOf.get(choice.index) ?? "", beginning));
+      if (!isRecord(choice)) continue;
+      const repeated = repeatedOf.has(choice.index) ? repeatedOf.get(choice.index) : 0;
+      if (repeated !== undefined) repeatedOf.set(choice.index, continueChoice(choice, repeated, beginning));
     }
     return chunk;
   });
 }
 
-/** Returns the text that is held back, or `undefined` where the rest is given out as it comes. */
-function continueChoice(choice: ChunkChoice, held: string, beginning: string): string | undefined {
+/** Returns the number of characters repeated so far, or `undefined` if the following pieces pass unchanged. */
+function continueChoice(choice: ChunkChoice, repeated: number, beginning: string): number | undefined {
   const delta = choice.delta ?? {};
-  const text = held + (typeof delta.content === "string" ? delta.content : "");
-  const isLast = Boolean(choice.finish_reason || delta.tool_calls);
-  const isBeginning = text.startsWith(beginning);
-  const isHeld = !isBeginning && !isLast && beginning.startsWith(text);
-  const shown = isHeld ? "" : isBeginning ? text.slice(beginning.length) : text;
-  if (text !== "") choice.delta = { ...delta, content: shown };
-  return isHeld ? text : undefined;
+  const piece = typeof delta.content === "string" ? delta.content : "";
+  const left = beginning.length - repeated;
+  const isRepeated =
+    piece.length < left ? beginning.startsWith(piece, repeated) : beginning.endsWith(piece.slice(0, left));
+  const isHeld = isRepeated && piece.length < left && !choice.finish_reason && !delta.tool_calls;
+  const isWhole = isRepeated && piece.length >= left;
+  const shown = isHeld ? "" : isWhole ? piece.slice(left) : beginning.slice(0, repeated) + piece;
+  if (shown !== piece) choice.delta = { ...delta, content: shown };
+  return isHeld ? repeated + piece.length : undefined;
 }

@@ -221,17 +221,17 @@ async function send(call: Call<ChatRequest>, options: ChatOptions): Promise<Chat
   const onTier = (tier: unknown) => warnOfTier(tier, call, options);
   const isLegacy = !call.request.tools?.length;
   const beginning = findBeginning(call.request.messages, body.messages as readonly Message[]);
-  const asClientsExpect = <Answer extends ChatCompletion | ChatStream>(answer: Answer) =>
+  const continued = <Answer extends ChatCompletion | ChatStream>(answer: Answer) =>
     beginning === undefined ? answer : withoutBeginning(answer, beginning);
   if (streams(call.request, options)) {
-    return asClientsExpect(new OpenaiStream(await call.upstream.events(path, body), options, { onTier, isLegacy }));
+    return continued(new OpenaiStream(await call.upstream.events(path, body), options, { onTier, isLegacy }));
   }
   const answer = await call.upstream.json(path, body);
   onTier(isRecord(answer) ? answer.service_tier : undefined);
-  return asClientsExpect(toCompletion(answer, options, isLegacy));
+  return continued(toCompletion(answer, options, isLegacy));
 }
 
-/** The text that the model is to go on with by a mark that the client did not write, so that it expects the rest alone. */
+/** The beginning of an answer that the gateway marked for the model to continue. The client expects only the rest. */
 function findBeginning(requested: readonly Message[], ordered: readonly Message[]): string | undefined {
   const isMarked = (message: Message | undefined) => message !== undefined && "prefix" in message;
   const last = ordered.at(-1);

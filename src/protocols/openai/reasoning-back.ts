@@ -28,7 +28,7 @@ const unknownReasoning = " ";
 /** Where a provider takes back what its model reasoned. `content`: before the text, between the tags `<think>`. */
 export type ReasoningPlaces = NonNullable<ReasoningBackOptions["reasoningBack"]>;
 
-/** The provider to which a conversation goes. */
+/** The provider that receives a conversation. */
 export interface ReasoningTarget {
   readonly options: ReasoningBackOptions;
   readonly upstreamId: string;

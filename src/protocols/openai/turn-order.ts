@@ -90,7 +90,7 @@ function join(first: ReasonedMessage, second: ReasonedMessage, joint: Set<Messag
   return made;
 }
 
-/** One list of two, which is the first where that is nobody else's. */
+/** Appends to the first list, or to a copy of it if others have it too. */
 function append<Item>(first: Item[], second: readonly Item[], isOwn: boolean): Item[] {
   const list = isOwn ? first : [...first];
   for (const item of second) list.push(item);
@@ -102,14 +102,14 @@ function listOf(value: unknown): unknown[] {
 }
 
 type Text = string | null | undefined;
-/** A message with the fields in which providers take what their model reasoned. */
+/** A message with the reasoning fields of all providers. */
 type ReasonedMessage = Message & { reasoning?: Text; reasoning_details?: unknown };
 
 function isText(content: Message["content"]): content is Text {
   return !Array.isArray(content);
 }
 
-/** Grows a text in a time that its length does not change. */
+/** Concatenates without copying, so that thousands of messages take linear time. */
 function joinTexts(first: Text, second: Text): string {
   return first && second ? `${first}\n\n${second}` : first || second || "";
 }

@@ -80,7 +80,7 @@ export class ResponsesRepair implements AnswerRepair {
   readonly #items: StreamedItem[] = [];
   readonly #byPlace = new Map<number, StreamedItem>();
   readonly #byId = new Map<unknown, StreamedItem>();
-  /** Places that the provider gives to several items: these are told apart by their ids. */
+  /** Places that the provider uses for several items. Those items are identified by their ids. */
   readonly #shared = new Set<number>();
   #responseId: string | undefined;
   keptCharacters = 0;
